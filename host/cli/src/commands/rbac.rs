@@ -26,7 +26,7 @@ impl Command<'_> {
         let options = Options { finish_alone: *finish_alone, ..self.options(&opened).with_additions(added) };
         let (of, about) = (options.scope.to_string(), opened.labels());
         let progress = Progress::new(self.output.clone(), about, PlanUse::Hidden);
-        let result = run::rights(self.setup(&opened, options, &progress, &plugins), *side).await;
+        let result = run::permissions(self.setup(&opened, options, &progress, &plugins), *side).await;
         let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {

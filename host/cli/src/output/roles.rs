@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::Side;
-use pivot_engine::Rights;
+use pivot_engine::Permissions;
 use pivot_places::Access;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -21,8 +21,8 @@ pub(crate) struct Manifests {
 }
 
 /// The roles that give these permissions, and their bindings to a user, if one is named.
-pub(crate) fn build_roles(rights: &Rights, side: Side, user: Option<&str>) -> Vec<Manifests> {
-    let Rights { needed, checks, namespaces } = rights;
+pub(crate) fn build_roles(rights: &Permissions, side: Side, user: Option<&str>) -> Vec<Manifests> {
+    let Permissions { needed, checks, namespaces } = rights;
     let account = user.map(|user| format!("-{}", account_digest(user))).unwrap_or_default();
     let (needed_name, checks_name) =
         (format!("pivot-host-{side}{account}"), format!("pivot-host-{side}-checks{account}"));

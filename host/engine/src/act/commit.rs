@@ -24,7 +24,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::requests::MAX_ROUNDS;
 use crate::base::requests::side_by_side::{self, LISTS};
 use crate::check::before_pause;
-use crate::check::existing::{self, Used};
+use crate::check::existing::{self, UsedObjects};
 use crate::read::planning;
 use crate::read::snapshot::Snapshot;
 
@@ -214,7 +214,7 @@ pub(crate) async fn bring_up_to_date(
     let before: BTreeMap<&Uid, &Step> =
         old.snapshot.plan.steps.iter().map(|step| (&step.uid, step)).collect();
     let mut still = BTreeMap::new();
-    let mut used = Used::new();
+    let mut used = UsedObjects::new();
     for step in &snapshot.plan.steps {
         let (Some(then), Some(copied)) = (before.get(&step.uid), old.get(&step.uid)) else { continue };
         if copied.used {

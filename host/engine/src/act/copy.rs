@@ -17,7 +17,7 @@ use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::plugins::calls;
 use crate::base::requests::{MAX_ROUNDS, dataflow};
-use crate::check::existing::{self, Used, Verdict};
+use crate::check::existing::{self, UsedObjects, Verdict};
 use crate::read::copy_body;
 use crate::read::snapshot::Snapshot;
 
@@ -81,7 +81,7 @@ impl Copies {
     }
 
     /// The objects of the target that are used as they are.
-    pub(crate) fn used_objects(&self) -> Used {
+    pub(crate) fn used_objects(&self) -> UsedObjects {
         let steps = self.snapshot.plan.steps.iter();
         let used = steps.filter_map(|step| Some((step, self.get(&step.uid).filter(|copied| copied.used)?)));
         used.map(|(step, copied)| (step.key.clone(), copied.uid.clone())).collect()
@@ -94,7 +94,11 @@ impl Copies {
 }
 
 /// Copies every step of the plan that is not copied yet.
-pub(crate) async fn copy_all(job: &Arc<Job>, copies: &Arc<Copies>, used: &Arc<Used>) -> Result<(), Failure> {
+pub(crate) async fn copy_all(
+    job: &Arc<Job>,
+    copies: &Arc<Copies>,
+    used: &Arc<UsedObjects>,
+) -> Result<(), Failure> {
     let after: Vec<Vec<usize>> = copies.snapshot.plan.steps.iter().map(|step| step.after.clone()).collect();
     dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
         let (job, used, copies) = (job.clone(), used.clone(), copies.clone());
@@ -141,7 +145,7 @@ async fn copy_one(
     step: &Step,
     owners: &[OwnerReference],
     copies: &Copies,
-    used: &Used,
+    used: &UsedObjects,
 ) -> Result<(Copied, Verb), Failure> {
     if let Some(uid) = used.get(&step.key) {
         return Ok((Copied::from_existing(uid.clone()), Verb::Used));

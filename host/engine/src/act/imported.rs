@@ -28,9 +28,9 @@ use crate::check::evidence;
 type Collection<'a> = BTreeMap<(Arc<Kind>, Option<&'a str>), Vec<(&'a Entry, &'a Object)>>;
 
 /// A copy that is not as it should be.
-enum Unlike {
+enum UnlikeCopy {
     /// Without these fields, or with other values in them.
-    In(Key, Vec<String>),
+    Differs(Key, Vec<String>),
     /// Paused, which the source's was not.
     Paused(Key),
 }
@@ -50,8 +50,8 @@ pub(crate) async fn check_copies(
     let (mut differ, mut paused) = (Vec::new(), Vec::new());
     for one in unlike {
         match one {
-            Unlike::In(key, fields) => differ.push((key, fields)),
-            Unlike::Paused(key) => paused.push(key),
+            UnlikeCopy::Differs(key, fields) => differ.push((key, fields)),
+            UnlikeCopy::Paused(key) => paused.push(key),
         }
     }
     refusals.extend(refuse_differing(&differ));
@@ -65,7 +65,7 @@ async fn find_unlike(
     known: &Inventory,
     marks: &BTreeSet<String>,
     accepted: &BTreeSet<GroupKind>,
-) -> Result<Vec<Unlike>, Failure> {
+) -> Result<Vec<UnlikeCopy>, Failure> {
     let unlisted = evidence::get_unlisted(job, list, known).await?;
     let mut collections = Collection::new();
     for entry in list.entries.iter().filter(|entry| entry.fate == Fate::Delete) {
@@ -89,7 +89,7 @@ async fn find_unlike(
                 let used = !marks.iter().any(|mark| copy.meta.marked(mark));
                 let (fields, paused) = compare_copy(job, entry, object, copy, used).await?;
                 if paused {
-                    found.push(Unlike::Paused(job.target.own_name(&entry.key)));
+                    found.push(UnlikeCopy::Paused(job.target.own_name(&entry.key)));
                 }
                 let kind = &entry.key.group_kind;
                 if fields.is_empty() {
@@ -97,7 +97,7 @@ async fn find_unlike(
                 }
                 match accepted.contains(kind) {
                     true => job.used_risks.insert_kinds(Risk::CopyChanged, [kind.clone()]),
-                    false => found.push(Unlike::In(job.target.own_name(&entry.key), fields)),
+                    false => found.push(UnlikeCopy::Differs(job.target.own_name(&entry.key), fields)),
                 }
             }
             Ok(found)

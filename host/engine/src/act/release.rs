@@ -49,8 +49,8 @@ pub(crate) async fn release_all(
     job: &Arc<Job>,
     list: &Arc<ReleaseList>,
     copied: Option<&Inventory>,
-    may_delete: Permission,
-) -> Result<Prepared, Failure> {
+    may_delete: MayDelete,
+) -> Result<PreparedDeletes, Failure> {
     let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
     let mut parts = Parts { of: Vec::with_capacity(2 * list.entries.len()), most: AHEAD };
@@ -61,7 +61,7 @@ pub(crate) async fn release_all(
         let dependents = entry.after.iter().map(|&dependent| delete(dependent));
         after.push(dependents.chain([patch(index)]).collect());
     }
-    let ready: Prepared = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
+    let ready: PreparedDeletes = Arc::new(list.entries.iter().map(|_| OnceLock::new()).collect());
     let then = Arc::new(find_without_digest(list, copied));
     let made = ready.clone();
     dataflow::run_parts(&after, &parts, job.limiter(Side::Source), &job.halter, |node| {
@@ -119,7 +119,7 @@ pub(crate) async fn delete_last(
     job: &Job,
     list: &ReleaseList,
     copied: Option<&Inventory>,
-    prepared: Option<Prepared>,
+    prepared: Option<PreparedDeletes>,
 ) -> Result<(), Failure> {
     let then = find_without_digest(list, copied);
     for (index, entry) in list.entries.iter().enumerate().filter(|(_, entry)| entry.last) {
@@ -129,11 +129,11 @@ pub(crate) async fn delete_last(
             Some(ready) => ready,
             None => {
                 again = match get_if_unchanged(job, &kind, entry, then).await? {
-                    Some(now) => Ready::At {
+                    Some(now) => PreparedDelete::At {
                         finalizers_back: !now.meta.finalizers.is_empty(),
                         resource_version: now.meta.resource_version,
                     },
-                    None => Ready::Gone,
+                    None => PreparedDelete::Gone,
                 };
                 &again
             }
@@ -152,13 +152,13 @@ fn find_without_digest(list: &ReleaseList, copied: Option<&Inventory>) -> BTreeM
 }
 
 /// Becomes true once it is recorded that the move deletes.
-pub(crate) type Permission = watch::Receiver<bool>;
+pub(crate) type MayDelete = watch::Receiver<bool>;
 
 /// What the patches made of each entry.
-pub(crate) type Prepared = Arc<Vec<OnceLock<Ready>>>;
+pub(crate) type PreparedDeletes = Arc<Vec<OnceLock<PreparedDelete>>>;
 
 /// The state after the patch or, if no patch is needed, the state that was copied.
-pub(crate) enum Ready {
+pub(crate) enum PreparedDelete {
     /// It is already gone.
     Gone,
     /// It can be deleted in this state.
@@ -178,11 +178,11 @@ async fn unpause_kept(job: &Job, entry: &Entry) -> Result<(), Failure> {
 }
 
 /// Removes the finalizers and says why, bound to the state that was copied, if that is needed.
-async fn prepare_delete(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<Ready, Failure> {
+async fn prepare_delete(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<PreparedDelete, Failure> {
     let kind = job.kind_of_entry(entry);
     let mut resource_version = entry.resource_version.clone();
     if entry.deletes_as_it_is() {
-        return Ok(Ready::At { resource_version, finalizers_back: false });
+        return Ok(PreparedDelete::At { resource_version, finalizers_back: false });
     }
     for _ in 0..MAX_ROUNDS {
         let mut patch = json!({"metadata": {
@@ -198,11 +198,14 @@ async fn prepare_delete(job: &Job, entry: &Entry, then: Option<&Object>) -> Resu
             Ok(object) => {
                 // A webhook may have put one back.
                 let finalizers_back = !object.meta.finalizers.is_empty();
-                return Ok(Ready::At { resource_version: object.meta.resource_version, finalizers_back });
+                return Ok(PreparedDelete::At {
+                    resource_version: object.meta.resource_version,
+                    finalizers_back,
+                });
             }
-            Err(PlaceError::NotFound(_)) => return Ok(Ready::Gone),
+            Err(PlaceError::NotFound(_)) => return Ok(PreparedDelete::Gone),
             Err(PlaceError::Conflict(_)) => match get_if_unchanged(job, &kind, entry, then).await? {
-                None => return Ok(Ready::Gone),
+                None => return Ok(PreparedDelete::Gone),
                 Some(now) => {
                     let being_deleted = now.meta.deleting();
                     resource_version = now.meta.resource_version;
@@ -214,7 +217,7 @@ async fn prepare_delete(job: &Job, entry: &Entry, then: Option<&Object>) -> Resu
             Err(error) => return Err(job.source.request_failure("releasing", Some(&entry.key), error)),
         }
     }
-    Ok(Ready::At { resource_version, finalizers_back: true })
+    Ok(PreparedDelete::At { resource_version, finalizers_back: true })
 }
 
 /// Deletes an object in the state that the patch made.
@@ -222,9 +225,9 @@ async fn delete_prepared(
     job: &Job,
     entry: &Entry,
     then: Option<&Object>,
-    ready: &Ready,
+    ready: &PreparedDelete,
 ) -> Result<(), Failure> {
-    let Ready::At { resource_version, finalizers_back } = ready else { return Ok(()) };
+    let PreparedDelete::At { resource_version, finalizers_back } = ready else { return Ok(()) };
     let (mut resource_version, mut finalizers_back) = (resource_version.clone(), *finalizers_back);
     let kind = job.kind_of_entry(entry);
     for _ in 0..MAX_ROUNDS {

@@ -33,7 +33,7 @@ use crate::check::added;
 use crate::check::agent::refuse_unable_agent;
 use crate::check::dry_run::{self, Changes};
 use crate::check::evidence;
-use crate::check::existing::{self, Existing, Used};
+use crate::check::existing::{self, Existing, UsedObjects};
 use crate::check::rights;
 use crate::read::first_reading::FirstReads;
 use crate::read::namespaces::{self, MetadataByNamespace, Namespaces};
@@ -43,7 +43,7 @@ use crate::read::snapshot::Snapshot;
 /// What the checks learned about the target.
 pub(crate) struct TargetState {
     /// Objects that need not be created.
-    pub(crate) used: Used,
+    pub(crate) used: UsedObjects,
     /// The same, by how they compare with the source's.
     pub(crate) in_target: BTreeMap<Key, InTarget>,
     /// What plugins change.

@@ -30,12 +30,12 @@ use crate::read::snapshot::Snapshot;
 pub(crate) const EXISTS: &str = "exists";
 
 /// Objects that need not be created: they exist and stay unchanged.
-pub(crate) type Used = BTreeMap<Key, Uid>;
+pub(crate) type UsedObjects = BTreeMap<Key, Uid>;
 
 /// What the target has under the names of a plan.
 #[derive(Default)]
 pub(crate) struct Existing {
-    pub(crate) used: Used,
+    pub(crate) used: UsedObjects,
     /// The same objects, by how they compare with the source's.
     pub(crate) in_target: BTreeMap<Key, InTarget>,
     /// The objects that are in the way.

@@ -32,7 +32,7 @@ const IN_TARGET: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete
 
 /// The permissions that a move needs on one side, in that side's names.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rights {
+pub struct Permissions {
     /// Without any of these it is refused.
     pub needed: BTreeSet<Access>,
     /// Without any of these it goes on, and knows less: what its checks and plugins read.
@@ -41,7 +41,7 @@ pub struct Rights {
     pub namespaces: Vec<Value>,
 }
 
-impl Rights {
+impl Permissions {
     /// Those of a plan, after everything was read for it and checked.
     pub(crate) async fn for_plan(
         job: &Job,

@@ -25,11 +25,11 @@ pub struct Situation<'a> {
     /// Whether its source was made authoritative again after the commit.
     pub recovered: bool,
     /// What the command has of the files that a resume needs.
-    pub files: Files,
+    pub files: KnownFiles,
     /// Whether the user declared that the files of a handover were imported nowhere.
     pub not_imported: bool,
     /// Why people are told.
-    pub why: Why<'a>,
+    pub why: AdviceReason<'a>,
 }
 
 /// Which sides of a move a command knows.
@@ -58,7 +58,7 @@ pub enum OneRecord<'a> {
 
 /// What a command has of the files that a resume needs: those of a source directory, of what is added, of a saved plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Files {
+pub enum KnownFiles {
     /// The move needs none, or they were named.
     Named,
     /// The source's are not those that the move was begun from, or were not named.
@@ -69,7 +69,7 @@ pub enum Files {
 
 /// Why people are told about a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why<'a> {
+pub enum AdviceReason<'a> {
     /// They asked.
     Asked,
     /// The move is in no state for the command.
@@ -111,9 +111,18 @@ impl<'a> Situation<'a> {
             None => one.orphaned.then_some(OneRecord::RolledBack),
         };
         // Its file is one that only its user can name.
-        let files = if record.plan_checksum.is_some() { Files::OtherInputs } else { Files::Named };
+        let files = if record.plan_checksum.is_some() { KnownFiles::OtherInputs } else { KnownFiles::Named };
         let (recovered, phase) = (one.recovered, record.phase);
-        Self { record, phase, sides, one_sided, recovered, files, not_imported: false, why: Why::Asked }
+        Self {
+            record,
+            phase,
+            sides,
+            one_sided,
+            recovered,
+            files,
+            not_imported: false,
+            why: AdviceReason::Asked,
+        }
     }
 
     /// The state of both sides.
@@ -137,14 +146,14 @@ impl<'a> Situation<'a> {
         };
         match self.why {
             // Nothing was counted in the source, and the record may be from a backup of before the deletion.
-            Why::Asked if self.is_before_deletion() => {
+            AdviceReason::Asked if self.is_before_deletion() => {
                 "the target has everything and is taking over; by its record nothing is deleted from the source, which this move paused"
                     .to_owned()
             }
-            Why::Declined | Why::WrongCommand | Why::MayBeImported => {
+            AdviceReason::Declined | AdviceReason::WrongCommand | AdviceReason::MayBeImported => {
                 format!("this command changed nothing; move {} is in phase {phase}: {state}", record.move_id)
             }
-            Why::Undecided => match SourceKind::from_record(record) {
+            AdviceReason::Undecided => match SourceKind::from_record(record) {
                 SourceKind::Files => {
                     "it is not known whether the move is committed; the files are as they were; the target is complete, and paused"
                 }
@@ -156,20 +165,20 @@ impl<'a> Situation<'a> {
                 }
             }
             .to_owned(),
-            Why::LeaseLost if *phase == Phase::Copied => {
+            AdviceReason::LeaseLost if *phase == Phase::Copied => {
                 format!("the commit was not sent; unless another run has continued, {state}")
             }
-            Why::LeftPaused(Side::Source) => {
+            AdviceReason::LeftPaused(Side::Source) => {
                 "the source is authoritative and complete; Clusters that no command named are paused; nothing is in the target".to_owned()
             }
-            Why::LeftPaused(Side::Target) => {
+            AdviceReason::LeftPaused(Side::Target) => {
                 "the target has everything; Clusters that no command named are paused there; the source is complete, and paused by this move".to_owned()
             }
-            Why::Undone => "the source was paused and is unpaused again; nothing is in the target".to_owned(),
-            Why::NotUndone(trouble) => format!(
+            AdviceReason::Undone => "the source was paused and is unpaused again; nothing is in the target".to_owned(),
+            AdviceReason::NotUndone(trouble) => format!(
                 "the source is complete, and part of it is still paused: unpausing it failed too ({trouble}); nothing is in the target"
             ),
-            Why::Asked | Why::NotImportedThere | Why::Stopped | Why::LeaseLost => state.to_owned(),
+            AdviceReason::Asked | AdviceReason::NotImportedThere | AdviceReason::Stopped | AdviceReason::LeaseLost => state.to_owned(),
         }
     }
 
@@ -207,33 +216,35 @@ impl<'a> Situation<'a> {
             (None, _) => {}
         }
         match self.why {
-            Why::Undone => &[],
-            Why::LeftPaused(Side::Source) => &[Next::Rollback],
-            Why::LeftPaused(Side::Target) => &[Next::Resume],
-            Why::NotUndone(_) => &[Next::Rollback, Next::Resume],
+            AdviceReason::Undone => &[],
+            AdviceReason::LeftPaused(Side::Source) => &[Next::Rollback],
+            AdviceReason::LeftPaused(Side::Target) => &[Next::Resume],
+            AdviceReason::NotUndone(_) => &[Next::Rollback, Next::Resume],
             _ if SourceKind::from_record(self.record) == SourceKind::HandedOver => self.next_after_handover(),
             // A run that has the lease now may have gone on.
-            Why::LeaseLost if !self.phase.committed() => &[Next::Status, Next::Resume, Next::Rollback],
+            AdviceReason::LeaseLost if !self.phase.committed() => {
+                &[Next::Status, Next::Resume, Next::Rollback]
+            }
             _ => self.next_without_handover(),
         }
     }
 
     /// The commands for a move whose source was not handed over in files.
     fn next_without_handover(&self) -> &'static [Next] {
-        match (self.sides, self.phase.committed() || self.why == Why::Undecided) {
+        match (self.sides, self.phase.committed() || self.why == AdviceReason::Undecided) {
             (KnownSides::NotGiven(_), _) => &[],
             (KnownSides::Silent(Side::Source), _) => &[Next::ResumeWithoutSource],
             (KnownSides::Silent(Side::Target), false) => &[Next::RollbackWithoutTarget],
             // The target's record decides, and the target is missing.
             (KnownSides::Silent(Side::Target), true) => &[],
             // Resuming needs the files that the move was begun from.
-            (_, true) if self.files == Files::OtherSource => &[Next::ResumeWithoutSource],
+            (_, true) if self.files == KnownFiles::OtherSource => &[Next::ResumeWithoutSource],
             (_, true) => &[Next::Resume],
             // A resume would pause the Clusters that were named, too.
-            (_, false) if self.is_kept_in_source() && self.files == Files::Named => {
+            (_, false) if self.is_kept_in_source() && self.files == KnownFiles::Named => {
                 &[Next::Rollback, Next::Resume]
             }
-            (_, false) if self.files == Files::Named => &[Next::Resume, Next::Rollback],
+            (_, false) if self.files == KnownFiles::Named => &[Next::Resume, Next::Rollback],
             (_, false) => &[Next::Rollback],
         }
     }
@@ -241,20 +252,22 @@ impl<'a> Situation<'a> {
     /// The commands for a source that was handed over in files.
     fn next_after_handover(&self) -> &'static [Next] {
         match (self.why, self.sides) {
-            (Why::Undecided, _) => &[Next::FinishHandover],
-            (Why::Asked, KnownSides::Both) if self.record.is_being_rolled_back() => &[Next::Rollback],
-            (Why::Asked, KnownSides::Both) => &[Next::FinishHandover, Next::CancelHandover],
-            (Why::Asked, KnownSides::IntoDirectory | KnownSides::NotGiven(Side::Target)) => {
+            (AdviceReason::Undecided, _) => &[Next::FinishHandover],
+            (AdviceReason::Asked, KnownSides::Both) if self.record.is_being_rolled_back() => {
+                &[Next::Rollback]
+            }
+            (AdviceReason::Asked, KnownSides::Both) => &[Next::FinishHandover, Next::CancelHandover],
+            (AdviceReason::Asked, KnownSides::IntoDirectory | KnownSides::NotGiven(Side::Target)) => {
                 &[Next::CancelHandover]
             }
-            (Why::Asked, _) => &[],
+            (AdviceReason::Asked, _) => &[],
             _ if self.record.is_being_rolled_back() && self.not_imported => &[Next::CancelHandover],
             _ if self.record.is_being_rolled_back() => &[Next::Rollback],
-            (Why::MayBeImported, _) => &[Next::FinishHandover, Next::CancelHandover],
-            (Why::NotImportedThere, _) => &[Next::FinishHandover],
+            (AdviceReason::MayBeImported, _) => &[Next::FinishHandover, Next::CancelHandover],
+            (AdviceReason::NotImportedThere, _) => &[Next::FinishHandover],
             // The files were named, and no cluster that could have imported them.
-            (Why::Declined, KnownSides::IntoDirectory) => &[Next::CancelHandover],
-            (Why::Declined, _) => &[Next::FinishHandover, Next::CancelHandover],
+            (AdviceReason::Declined, KnownSides::IntoDirectory) => &[Next::CancelHandover],
+            (AdviceReason::Declined, _) => &[Next::FinishHandover, Next::CancelHandover],
             // They may not have been closed: a resume does that.
             (_, KnownSides::IntoDirectory) => &[Next::Resume, Next::CancelHandover],
             // The files were imported, or it is not known: to resume the source would be wrong.
@@ -467,7 +480,7 @@ mod tests {
             let asked = Situation::from_status(&one, None, false);
             assert!(!asked.state().contains("complete"), "{}", asked.state());
             // A run has seen the source.
-            let stopped = Situation { why: Why::Stopped, ..asked };
+            let stopped = Situation { why: AdviceReason::Stopped, ..asked };
             assert!(stopped.state().contains("the source is complete"), "{}", stopped.state());
         }
     }

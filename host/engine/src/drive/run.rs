@@ -26,7 +26,7 @@ use crate::base::setup::Setup;
 use crate::base::state::locks::{Lock, LockRequest, Locks, MoveLeft};
 use crate::base::state::moves::{FoundMove, Moves, refuse_for_other_author, refuse_for_other_move};
 use crate::check::before_pause::{self, TargetState};
-use crate::check::rights::{self, Rights};
+use crate::check::rights::{self, Permissions};
 use crate::check::{added, approved};
 use crate::drive::begin::{begin_move, new_move_id};
 use crate::drive::open::{Opened, open_for_writing, open_sides};
@@ -60,13 +60,13 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
 }
 
 /// The permissions that the move needs on one side. Changes nothing.
-pub async fn rights(setup: Setup, side: Side) -> Result<Rights, Stop> {
+pub async fn permissions(setup: Setup, side: Side) -> Result<Permissions, Stop> {
     let result = async {
         let (active, snapshot, target) = read_and_check(setup.clone()).await?;
-        Rights::for_plan(&active.job, &snapshot, &target.new_namespaces, side).await
+        Permissions::for_plan(&active.job, &snapshot, &target.new_namespaces, side).await
     };
     match result.await {
-        Ok(rights) => Ok(rights),
+        Ok(permissions) => Ok(permissions),
         Err(failure) => Err(rights::name_all_missing(&setup, stop_without_move(failure)).await),
     }
 }

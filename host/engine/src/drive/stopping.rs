@@ -9,7 +9,7 @@ use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::one_sided::OneSidedMove;
 use crate::base::outcome::stop::{Next, Stop};
 use crate::base::requests::halt::Halt;
-use crate::drive::advice::{self, Files, KnownSides, Situation, Why};
+use crate::drive::advice::{self, AdviceReason, KnownFiles, KnownSides, Situation};
 use crate::drive::sequence::ActiveMove;
 
 /// A failure before any move under way is known: the report can vouch only for this command.
@@ -53,15 +53,15 @@ fn describe_situation<'a>(
     active: &'a ActiveMove,
     phase: Phase,
     failure: &Failure,
-    why: Why<'a>,
+    why: AdviceReason<'a>,
 ) -> Situation<'a> {
     let options = &active.job.options;
     let files = match failure {
         _ if active.other_files || (active.job.source.end_kind.is_absent() && !phase.committed()) => {
-            Files::OtherSource
+            KnownFiles::OtherSource
         }
-        Failure::Inputs(_) if has_wrong_inputs(active) => Files::OtherInputs,
-        _ => Files::Named,
+        Failure::Inputs(_) if has_wrong_inputs(active) => KnownFiles::OtherInputs,
+        _ => KnownFiles::Named,
     };
     let sides = if active.job.route.target_runs() { KnownSides::Both } else { KnownSides::IntoDirectory };
     let not_imported = options.accept.contains(Risk::MaybeImported);
@@ -133,55 +133,57 @@ async fn undo_and_stop(active: &mut ActiveMove, failure: Failure) -> Stop {
     }
     let why = classify_failure(&failure);
     match why {
-        Why::Undecided => stop_of(active, phase, failure, why, Exit::PastCommit),
+        AdviceReason::Undecided => stop_of(active, phase, failure, why, Exit::PastCommit),
         // A refused command about a move is not a stop of that move.
-        Why::Declined | Why::WrongCommand | Why::MayBeImported => {
+        AdviceReason::Declined | AdviceReason::WrongCommand | AdviceReason::MayBeImported => {
             let exit = exit_untouched(&failure);
             stop_of(active, phase, failure, why, exit)
         }
         _ if phase.committed() => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PastCommit)),
         _ if phase >= Phase::Copied => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PartWay)),
-        Why::LeaseLost | Why::LeftPaused(_) => stop_of(active, phase, failure, why, Exit::PartWay),
+        AdviceReason::LeaseLost | AdviceReason::LeftPaused(_) => {
+            stop_of(active, phase, failure, why, Exit::PartWay)
+        }
         _ => match active.roll_back().await {
             Ok(_) => {
                 let exit = signal.unwrap_or_else(|| match exit_untouched(&failure) {
                     exit @ (Exit::Timeout | Exit::Unreachable) => exit,
                     _ => Exit::Refused,
                 });
-                stop_of(active, phase, failure, Why::Undone, exit)
+                stop_of(active, phase, failure, AdviceReason::Undone, exit)
             }
             Err(trouble) => {
-                stop_of(active, phase, failure, Why::NotUndone(&trouble.to_string()), Exit::PartWay)
+                stop_of(active, phase, failure, AdviceReason::NotUndone(&trouble.to_string()), Exit::PartWay)
             }
         },
     }
 }
 
 /// A stop of the move, with what is known of it.
-fn stop_of(active: &ActiveMove, phase: Phase, failure: Failure, why: Why<'_>, exit: Exit) -> Stop {
+fn stop_of(active: &ActiveMove, phase: Phase, failure: Failure, why: AdviceReason<'_>, exit: Exit) -> Stop {
     let situation = describe_situation(active, phase, &failure, why);
     let (state, next) = (situation.state(), situation.next());
     stop_with(failure, Some(phase), exit, state, next)
 }
 
 /// What a failure during a move means for what people are told.
-fn classify_failure(failure: &Failure) -> Why<'static> {
+fn classify_failure(failure: &Failure) -> AdviceReason<'static> {
     match failure {
-        Failure::Halted(Halt::LeaseLost(_)) => Why::LeaseLost,
-        Failure::Undecided(_) => Why::Undecided,
-        Failure::LeftPaused { side, .. } => Why::LeftPaused(*side),
-        Failure::UndoLost { .. } => Why::LeftPaused(Side::Source),
-        Failure::MayBeImported { .. } => Why::MayBeImported,
+        Failure::Halted(Halt::LeaseLost(_)) => AdviceReason::LeaseLost,
+        Failure::Undecided(_) => AdviceReason::Undecided,
+        Failure::LeftPaused { side, .. } => AdviceReason::LeftPaused(*side),
+        Failure::UndoLost { .. } => AdviceReason::LeftPaused(Side::Source),
+        Failure::MayBeImported { .. } => AdviceReason::MayBeImported,
         Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == IMPORT_NOT_FOUND) => {
-            Why::NotImportedThere
+            AdviceReason::NotImportedThere
         }
-        Failure::Declined(_) => Why::Declined,
+        Failure::Declined(_) => AdviceReason::Declined,
         Failure::Inputs(_)
         | Failure::Imported(_)
         | Failure::OtherEnd { .. }
         | Failure::Plugins { .. }
-        | Failure::NoMove => Why::WrongCommand,
-        _ => Why::Stopped,
+        | Failure::NoMove => AdviceReason::WrongCommand,
+        _ => AdviceReason::Stopped,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::base::kinds::Kinds;
 use crate::base::outcome::failure::Failure;
 
 /// How many namespaces are named.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// The same failure; if there is nothing to move, it also says where Clusters are.
 pub(crate) async fn explain_empty(job: &Job, failure: Failure) -> Failure {
@@ -27,7 +27,10 @@ pub(crate) async fn explain_empty(job: &Job, failure: Failure) -> Failure {
                     let mut similar =
                         typed.filter(|name| !known.contains(name)).map(|name| did_you_mean(name, &known));
                     let similar = similar.find(|words| !words.is_empty()).unwrap_or_default();
-                    format!("{why}{similar}; there are Clusters {}", some_of(&Vec::from_iter(&there), NAMED))
+                    format!(
+                        "{why}{similar}; there are Clusters {}",
+                        some_of(&Vec::from_iter(&there), MAX_NAMED)
+                    )
                 }
                 None => why,
             })
@@ -42,7 +45,7 @@ pub(crate) async fn explain_empty(job: &Job, failure: Failure) -> Failure {
                 Some(namespaces) => {
                     let known: Vec<&str> = namespaces.iter().map(String::as_str).collect();
                     let similar = did_you_mean(name, &known);
-                    format!("{why}{similar}; there are Clusters in {}", some_of(&namespaces, NAMED))
+                    format!("{why}{similar}; there are Clusters in {}", some_of(&namespaces, MAX_NAMED))
                 }
                 None => why,
             })

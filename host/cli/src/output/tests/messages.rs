@@ -13,7 +13,8 @@ use pivot_core::remedy::{Installation, Remedy};
 use pivot_core::risk::Risk;
 use pivot_core::shell::Kubectl;
 use pivot_engine::{
-    Failure, Files, Halt, Held, HookError, KnownSides, Next, OneRecord, OneSidedMove, Situation, Why,
+    AdviceReason, Failure, Halt, Held, HookError, KnownFiles, KnownSides, Next, OneRecord, OneSidedMove,
+    Situation,
 };
 use pivot_places::PlaceError;
 
@@ -68,38 +69,38 @@ fn kinds() -> [(&'static str, Record); 5] {
 }
 
 /// Returns each reason with which people are told something, once.
-fn reasons() -> Vec<Why<'static>> {
-    let mut reasons = vec![Why::Asked];
+fn reasons() -> Vec<AdviceReason<'static>> {
+    let mut reasons = vec![AdviceReason::Asked];
     while let Some(last) = reasons.last() {
         reasons.push(match last {
-            Why::Asked => Why::Declined,
-            Why::Declined => Why::WrongCommand,
-            Why::WrongCommand => Why::MayBeImported,
-            Why::MayBeImported => Why::NotImportedThere,
-            Why::NotImportedThere => Why::Stopped,
-            Why::Stopped => Why::LeftPaused(Side::Source),
-            Why::LeftPaused(Side::Source) => Why::LeftPaused(Side::Target),
-            Why::LeftPaused(Side::Target) => Why::LeaseLost,
-            Why::LeaseLost => Why::Undecided,
-            Why::Undecided => Why::Undone,
-            Why::Undone => Why::NotUndone("forbidden: no"),
-            Why::NotUndone(_) => break,
+            AdviceReason::Asked => AdviceReason::Declined,
+            AdviceReason::Declined => AdviceReason::WrongCommand,
+            AdviceReason::WrongCommand => AdviceReason::MayBeImported,
+            AdviceReason::MayBeImported => AdviceReason::NotImportedThere,
+            AdviceReason::NotImportedThere => AdviceReason::Stopped,
+            AdviceReason::Stopped => AdviceReason::LeftPaused(Side::Source),
+            AdviceReason::LeftPaused(Side::Source) => AdviceReason::LeftPaused(Side::Target),
+            AdviceReason::LeftPaused(Side::Target) => AdviceReason::LeaseLost,
+            AdviceReason::LeaseLost => AdviceReason::Undecided,
+            AdviceReason::Undecided => AdviceReason::Undone,
+            AdviceReason::Undone => AdviceReason::NotUndone("forbidden: no"),
+            AdviceReason::NotUndone(_) => break,
         });
     }
     reasons
 }
 
 /// Knowledge of a command about the sides and the files.
-const KNOWN: [(KnownSides, Files); 9] = [
-    (KnownSides::Both, Files::Named),
-    (KnownSides::IntoDirectory, Files::Named),
-    (KnownSides::NotGiven(Side::Source), Files::Named),
-    (KnownSides::NotGiven(Side::Target), Files::Named),
-    (KnownSides::Silent(Side::Source), Files::Named),
-    (KnownSides::Silent(Side::Target), Files::Named),
-    (KnownSides::OtherTarget, Files::Named),
-    (KnownSides::Both, Files::OtherInputs),
-    (KnownSides::Both, Files::OtherSource),
+const KNOWN: [(KnownSides, KnownFiles); 9] = [
+    (KnownSides::Both, KnownFiles::Named),
+    (KnownSides::IntoDirectory, KnownFiles::Named),
+    (KnownSides::NotGiven(Side::Source), KnownFiles::Named),
+    (KnownSides::NotGiven(Side::Target), KnownFiles::Named),
+    (KnownSides::Silent(Side::Source), KnownFiles::Named),
+    (KnownSides::Silent(Side::Target), KnownFiles::Named),
+    (KnownSides::OtherTarget, KnownFiles::Named),
+    (KnownSides::Both, KnownFiles::OtherInputs),
+    (KnownSides::Both, KnownFiles::OtherSource),
 ];
 
 fn situations() -> String {
@@ -107,7 +108,7 @@ fn situations() -> String {
     for (kind, record) in kinds() {
         let mut written = String::new();
         for why in reasons() {
-            let known = if why == Why::Asked { &KNOWN[..] } else { &KNOWN[..2] };
+            let known = if why == AdviceReason::Asked { &KNOWN[..] } else { &KNOWN[..2] };
             for &(sides, files) in known {
                 let told = PHASES.map(|phase| {
                     let record = &Record { phase, ..record.clone() };
@@ -223,9 +224,9 @@ fn one_records() -> String {
             sides: KnownSides::Both,
             one_sided: Some(one_sided),
             recovered: false,
-            files: Files::Named,
+            files: KnownFiles::Named,
             not_imported: false,
-            why: Why::Asked,
+            why: AdviceReason::Asked,
         };
         writeln!(all, "{one_sided:?}: {}\n  next: {}", now.state(), words(now.next())).unwrap();
     }

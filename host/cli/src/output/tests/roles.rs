@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pivot_engine::Rights;
+use pivot_engine::Permissions;
 use pivot_places::Access;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn access(verb: &'static str, group: &str, resource: &str, namespace: Option<&st
     }
 }
 
-fn rights() -> Rights {
+fn rights() -> Permissions {
     let capi = "cluster.x-k8s.io";
     let needed = [
         access("patch", capi, "clusters", Some("ns")),
@@ -30,7 +30,7 @@ fn rights() -> Rights {
         access("patch", "metal3.io", "baremetalhosts/status", Some("ns")),
         access("list", "apiextensions.k8s.io", "customresourcedefinitions", None),
     ];
-    Rights {
+    Permissions {
         needed: needed.into(),
         checks: [access("get", "", "namespaces", Some("kube-system"))].into(),
         namespaces: vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})],
