@@ -1,14 +1,14 @@
 //! Every check that can refuse, before the first change and after it.
 
-pub(crate) mod added;
 pub(crate) mod agent;
 pub(crate) mod approved;
 pub(crate) mod before_pause;
 pub(crate) mod dry_run;
-pub(crate) mod ended;
 pub(crate) mod evidence;
 pub(crate) mod existing;
+pub(crate) mod from_manifests;
 pub(crate) mod new_dependents;
 pub(crate) mod one_sided;
-pub(crate) mod rights;
+pub(crate) mod permissions;
 pub(crate) mod same_cluster;
+pub(crate) mod undone_moves;

@@ -2,9 +2,9 @@
 
 pub(crate) mod advice;
 pub(crate) mod after_commit;
-pub(crate) mod alone;
 pub(crate) mod begin;
 pub mod describe;
+pub(crate) mod finish_alone;
 pub(crate) mod leftover;
 pub(crate) mod open;
 pub(crate) mod outdated_source;

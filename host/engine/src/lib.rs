@@ -39,7 +39,7 @@ pub use base::requests::side::Sides;
 pub use base::setup::Setup;
 pub use base::{events, options};
 pub use check::approved::read_end;
-pub use check::rights::Permissions;
+pub use check::permissions::Permissions;
 pub use drive::advice::{AdviceReason, KnownFiles, KnownSides, OneRecord, Situation};
 pub use drive::leftover::Leftover;
 pub use drive::report::{LeaseStatus, Report, Status, WaitingCopies};

@@ -29,12 +29,12 @@ use crate::base::outcome::used_risks::warn_of_unneeded;
 use crate::base::plugins::calls;
 use crate::base::requests::listing::{self, Listed};
 use crate::base::requests::side_by_side::EMPTY_LISTS;
-use crate::check::added;
 use crate::check::agent::refuse_unable_agent;
 use crate::check::dry_run::{self, Changes};
 use crate::check::evidence;
 use crate::check::existing::{self, Existing, UsedObjects};
-use crate::check::rights;
+use crate::check::from_manifests;
+use crate::check::permissions;
 use crate::read::first_reading::FirstReads;
 use crate::read::namespaces::{self, MetadataByNamespace, Namespaces};
 use crate::read::planning;
@@ -85,9 +85,9 @@ pub(crate) async fn check_all(
         namespaces.look_up(job, snapshot).await?;
         let missing = namespaces.missing();
         let (rights, unfit, homeless, new_namespaces) = tokio::try_join!(
-            rights::find_missing(job, snapshot, !missing.is_empty()),
+            permissions::find_missing(job, snapshot, !missing.is_empty()),
             dry_run::ask_target(job, snapshot, &nothing_known, &missing),
-            added::refuse_without_namespace(job, snapshot, &missing),
+            from_manifests::refuse_without_namespace(job, snapshot, &missing),
             async { Ok(namespaces::read_metadata(job, &missing).await) }
         )?;
         let deleting = namespaces.refuse_deleting(job, snapshot);

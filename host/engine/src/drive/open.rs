@@ -15,9 +15,9 @@ use crate::base::setup::Setup;
 use crate::base::state::lease::Leases;
 use crate::base::state::moves::{FoundMove, Moves};
 use crate::base::state::records::{Records, Stored};
-use crate::check::ended::EndedBetween;
 use crate::check::one_sided;
 use crate::check::same_cluster::{self, RunAccess};
+use crate::check::undone_moves::EndedBetween;
 
 /// Both sides, opened.
 pub(crate) struct Opened {

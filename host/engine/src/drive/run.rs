@@ -26,8 +26,8 @@ use crate::base::setup::Setup;
 use crate::base::state::locks::{Lock, LockRequest, Locks, MoveLeft};
 use crate::base::state::moves::{FoundMove, Moves, refuse_for_other_author, refuse_for_other_move};
 use crate::check::before_pause::{self, TargetState};
-use crate::check::rights::{self, Permissions};
-use crate::check::{added, approved};
+use crate::check::permissions::{self, Permissions};
+use crate::check::{approved, from_manifests};
 use crate::drive::begin::{begin_move, new_move_id};
 use crate::drive::open::{Opened, open_for_writing, open_sides};
 use crate::drive::report::{Report, Status};
@@ -39,7 +39,7 @@ use crate::drive::{outdated_source, recovery};
 use crate::read::first_reading::FirstReading;
 use crate::read::readings;
 use crate::read::snapshot::Snapshot;
-use crate::read::{nothing, planning};
+use crate::read::{explain_empty, planning};
 
 /// What would move, and any problems that prevent it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
@@ -55,7 +55,7 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     };
     match result.await {
         Ok(plan) => Ok(plan),
-        Err(failure) => Err(rights::name_all_missing(&setup, stop_without_move(failure)).await),
+        Err(failure) => Err(permissions::name_all_missing(&setup, stop_without_move(failure)).await),
     }
 }
 
@@ -67,7 +67,7 @@ pub async fn permissions(setup: Setup, side: Side) -> Result<Permissions, Stop> 
     };
     match result.await {
         Ok(permissions) => Ok(permissions),
-        Err(failure) => Err(rights::name_all_missing(&setup, stop_without_move(failure)).await),
+        Err(failure) => Err(permissions::name_all_missing(&setup, stop_without_move(failure)).await),
     }
 }
 
@@ -88,7 +88,7 @@ async fn read_and_check(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetSta
     active.job.report_accepted();
     let (snapshot, providers) = match readings::read_first(&active.job, Some(first?)).await {
         Ok(seen) => seen,
-        Err(failure) => return Err(nothing::explain_empty(&active.job, failure).await),
+        Err(failure) => return Err(explain_empty::explain_empty(&active.job, failure).await),
     };
     let target = before_pause::check_all(&active.job, &snapshot, &providers).await?;
     // Nothing was read of a target that isn't named, and nothing is paused.
@@ -103,7 +103,7 @@ pub async fn start(setup: Setup) -> Result<Report, Stop> {
     match run_in_span(setup.clone(), Command::Start).await {
         Ok((active, Outcome::Moved(done))) => Ok(build_report(&active, done)),
         Ok((_, Outcome::RolledBack(_) | Outcome::FinishedAlone)) => Err(wrong_outcome()),
-        Err(stop) => Err(rights::name_all_missing(&setup, stop).await),
+        Err(stop) => Err(permissions::name_all_missing(&setup, stop).await),
     }
 }
 
@@ -407,7 +407,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
         approved::check_same_plan(record, active.job.options.approved.as_deref())?;
     }
     if !(record.phase.committed() || in_files) {
-        added::check_same_manifests(record, &active.job.options.added)?;
+        from_manifests::check_same_manifests(record, &active.job.options.added)?;
     }
     match active.journal.record.phase.committed() {
         true => check_same_plugins(active, Remedy::AcceptPluginChange),
@@ -468,7 +468,7 @@ async fn run_under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, 
                     Ok(outcome)
                 }
                 Err(failure) => {
-                    let failure = nothing::explain_empty(&active.job, failure).await;
+                    let failure = explain_empty::explain_empty(&active.job, failure).await;
                     Err(stop_move(&mut active, failure).await)
                 }
             };

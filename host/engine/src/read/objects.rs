@@ -21,7 +21,7 @@ use pivot_places::{Listing, PlaceError};
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::{self, LISTS, Work};
-use crate::read::carried;
+use crate::read::also_copied;
 
 /// Everything that was read from the source.
 pub(crate) struct SourceObjects {
@@ -69,11 +69,11 @@ pub(crate) async fn discover_objects(
         |object: &Object| reach::is_looked_for(&object.kind, object.meta.namespace.as_deref(), scope);
     let (mut objects, mut reached): (Vec<Object>, Vec<Object>) =
         lists.into_values().flatten().partition(looked_for);
-    let (lists, single) = carried::select_reads(kinds, scope, &all);
+    let (lists, single) = also_copied::select_reads(kinds, scope, &all);
     if !(lists.is_empty() && single.is_empty()) {
         let (lists, single) =
             tokio::try_join!(read_lists(handle, lists.into_iter()), get_existing(handle, kinds, single))?;
-        let lists = lists.into_iter().flat_map(|(_, objects)| carried::keep_relevant(scope, objects));
+        let lists = lists.into_iter().flat_map(|(_, objects)| also_copied::keep_relevant(scope, objects));
         reached.extend(lists.chain(single));
     }
     objects.extend(here);

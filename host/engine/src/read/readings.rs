@@ -21,7 +21,7 @@ use crate::base::state::journal::Journal;
 use crate::read::first_reading::{FirstReading, FirstReads};
 use crate::read::objects::discover_objects;
 use crate::read::snapshot::Snapshot;
-use crate::read::{nothing, planning};
+use crate::read::{explain_empty, planning};
 
 /// Reads the source for the first time, unless that was done already, and reports what would move.
 pub(crate) async fn read_first(
@@ -58,7 +58,7 @@ pub(crate) async fn read_first(
         Namespaces::One(one) => step.key.namespace.as_ref() == Some(one) && !step.is_carried(),
     };
     if !plan.steps.iter().any(asked_for) && plan.refusals.is_empty() {
-        let why = nothing::explain_unlabelled(&job.kinds).unwrap_or_else(|| {
+        let why = explain_empty::explain_unlabelled(&job.kinds).unwrap_or_else(|| {
             match (job.options.scope.named(), &job.options.scope.namespaces) {
                 (Some(named), _) => format!("no {named}"),
                 (None, Namespaces::All) => "no Cluster in any namespace".into(),
