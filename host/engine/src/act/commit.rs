@@ -1,7 +1,7 @@
-//! The last check before the point of no return: is the copy complete, and does it match the source as it is now?
+//! The last check before the point of no return: the copy must be complete and match the current source.
 //!
-//! Before the commit, a change in the source is simply copied again. After it, the source is deleted state by state, and anything
-//! that was not copied would be lost.
+//! Before the commit, a change in the source is simply copied again. After the commit, the source is deleted state by state,
+//! and a state that was not copied would be lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::check::existing::{self, UsedObjects};
 use crate::read::planning;
 use crate::read::snapshot::Snapshot;
 
-/// What one comparison of both sides found.
+/// Result of one comparison of both sides.
 pub(crate) enum Comparison {
     /// The copy is complete and matches the source.
     Same,
@@ -38,7 +38,7 @@ pub(crate) enum Comparison {
     CopiesChanged(BTreeSet<Uid>),
 }
 
-/// Compares both sides with what was copied.
+/// Compares both sides with the copied objects.
 pub(crate) async fn compare_sides(job: &Job, copies: &Copies) -> Result<Comparison, Failure> {
     let snapshot = &copies.snapshot;
     let (source, target) = tokio::try_join!(
@@ -53,8 +53,8 @@ pub(crate) async fn compare_sides(job: &Job, copies: &Copies) -> Result<Comparis
     Ok(if changed.is_empty() { Comparison::Same } else { Comparison::CopiesChanged(changed) })
 }
 
-/// Copies of which somebody has changed more than controllers do to paused objects. What has the version that was written last is not
-/// read again, and what the user added runs already.
+/// Finds copies that others changed more than controllers change paused objects. Copies with the last written version are not
+/// read again. Objects from manifests already run, so they are not compared.
 async fn find_changed_copies(
     job: &Job,
     copies: &Copies,
@@ -70,7 +70,7 @@ async fn find_changed_copies(
         if copied.used || version == Some(&copied.version) {
             continue;
         }
-        // As it was written: another version of its kind has another content.
+        // Read in the version in which it was written: another version of its kind has another content.
         let kind = job.kind_of_copy(copies.snapshot.object(step)?)?;
         let place = (kind.group_kind.clone(), kind.version.clone(), step.key.namespace.as_deref());
         written.entry(place).or_default().insert(&step.key, step);
@@ -99,7 +99,7 @@ async fn find_changed_in_list(
     Ok(changed)
 }
 
-/// Makes copies again that somebody has changed.
+/// Makes changed copies again.
 pub(crate) async fn copy_again(
     job: &Arc<Job>,
     copies: &Copies,
@@ -117,8 +117,8 @@ pub(crate) async fn copy_again(
     Ok(fresh)
 }
 
-/// Whether every copy exists, is the object that was created, is not being deleted, and has owners that exist. What the user added
-/// its controllers may have deleted.
+/// Checks that every copy exists, is the created object, is not being deleted, and has only existing owners. Objects from
+/// manifests may already be deleted by their controllers.
 fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Result<(), Failure> {
     let uids: BTreeSet<&Uid> = here.values().map(|meta| &meta.uid).collect();
     let mut ended = Vec::new();
@@ -129,7 +129,7 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
             Failure::Lost { object, fields: vec![what.to_owned()] }
         };
         match here.get(&step.key) {
-            // A Job, say, that has done its work: nothing that the source has is lost.
+            // For example a finished Job: no object of the source is lost.
             there if !step.treatment().is_compared() => {
                 if there.is_none_or(|meta| meta.uid != copied.uid || meta.deleting()) {
                     ended.push(job.target.own_name(&step.key));
@@ -161,7 +161,7 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
     Ok(())
 }
 
-/// Whether exactly the copied objects are in the source, still in the state that was copied.
+/// Returns true if the source has exactly the copied objects, in the state that was copied.
 fn is_source_unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Meta>) -> Result<bool, Failure> {
     for step in snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source()) {
         let copied = &snapshot.object(step)?.meta;
@@ -172,8 +172,8 @@ fn is_source_unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Met
             return Ok(false);
         }
     }
-    // In namespaces that don't move, only referenced objects were read, and of some kinds only what is carried along. Labels aren't
-    // read here: of a kind that is carried by one, whatever is new is read again.
+    // In namespaces that don't move, only referenced objects were read, and for some kinds only the also copied objects. Labels
+    // aren't read here: if a kind is also copied by a label, any new object of it is read again.
     let (scope, wishes) = (&job.options.scope, planning::collect_wishes(&job.plugins));
     let read = |key: &Key| {
         let kind = job.kinds.source.get(&key.group_kind);
@@ -181,7 +181,7 @@ fn is_source_unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Met
         listed || scope.also_copy.iter().any(|part| part.may_cover(key))
     };
     let asked_for = |key: &&Key| scope.includes(key.namespace.as_deref()) && read(key);
-    // An added object is no object of the source, though it has the name of one.
+    // An object from a manifest is no object of the source, even if the source has one of that name.
     let added: BTreeSet<&Key> = snapshot.plan.added().map(|step| &step.key).collect();
     let replaced: BTreeSet<Key> = snapshot.inventory.replaced_objects().iter().map(Object::key).collect();
     let known = |key: &Key| match added.contains(key) {
@@ -191,8 +191,7 @@ fn is_source_unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Met
     Ok(there.keys().filter(asked_for).all(known))
 }
 
-/// Brings the copies of an old reading of the source up to date with a new one. Returns whether anything other than versions had
-/// changed.
+/// Updates the copies of an old reading of the source for a new one. Returns whether the change was more than new versions.
 pub(crate) async fn bring_up_to_date(
     job: &Arc<Job>,
     old: &Copies,
@@ -246,8 +245,8 @@ fn has_content_changed(
     Ok(value(before)? != value(now)?)
 }
 
-/// Deletes an object that the user added. It was never paused: what its finalizers are for may have happened, so they are left to
-/// their controllers.
+/// Deletes an object that the user added. Because it was never paused, its finalizers may have work to do and are left to their
+/// controllers.
 pub(crate) async fn remove_added(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let failed = |error| job.target.request_failure("removing", Some(key), error);
@@ -271,8 +270,10 @@ pub(crate) async fn remove_added(job: &Job, key: &Key, uid: &Uid) -> Result<(), 
     Ok(())
 }
 
-/// Removes one object that this move created. The delete names the version without finalizers: if this run dies while the request
-/// is on its way, and another gives the copy its finalizers back, the request comes to nothing.
+/// Removes one object that this move created.
+///
+/// The delete names the version without finalizers. If this run dies while the request is under way, and another run restores
+/// the copy's finalizers, the request has no effect.
 pub(crate) async fn remove_copy(job: &Job, key: &Key, uid: &Uid) -> Result<(), Failure> {
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let strip = json!({"metadata": {"uid": uid, "finalizers": null}});
@@ -280,7 +281,7 @@ pub(crate) async fn remove_copy(job: &Job, key: &Key, uid: &Uid) -> Result<(), F
     for _ in 0..MAX_ROUNDS {
         let stripped = match job.target.patch(kind, key, &strip).await {
             Ok(stripped) => stripped,
-            // Gone, or another object has the name now: our object no longer exists.
+            // The object is gone, or another object has its name.
             Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => return Ok(()),
             Err(error) => return Err(failed(error)),
         };
@@ -302,12 +303,13 @@ pub(crate) async fn remove_copy(job: &Job, key: &Key, uid: &Uid) -> Result<(), F
     Err(failed(PlaceError::Conflict(format!("it changed {MAX_ROUNDS} times while it was being removed"))))
 }
 
-/// Whether a plugin will restore the status of a kind, if those who import the files use the same ones.
+/// Returns true if a plugin will restore the status of a kind, provided that the import of the files uses the same plugins.
 fn is_status_restored(job: &Job, kind: &GroupKind) -> bool {
     job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, kind))
 }
 
-/// The objects to release, with their states, in order. What is added has nothing to release, and comes last in a plan.
+/// Builds the list of the objects to delete or keep, with their states, in order. Objects from manifests come last in a plan
+/// and are not in the list.
 pub(crate) fn build_release_list(job: &Job, copies: &Copies) -> Result<ReleaseList, Failure> {
     let snapshot = &copies.snapshot;
     let released: Vec<&Step> =

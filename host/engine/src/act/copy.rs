@@ -1,4 +1,4 @@
-//! Creating the copies: owners first, each object as soon as its owners exist.
+//! Creates the copies, owners first: each object as soon as its owners exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -32,12 +32,12 @@ pub(crate) struct Copied {
     pub(crate) used: bool,
     /// The version that this move wrote last.
     pub(crate) version: String,
-    /// The content that nobody else may change.
+    /// The content that only this move may change.
     pub(crate) content: CopyContent,
 }
 
 impl Copied {
-    /// An object of the target that is used as it is.
+    /// Returns an object of the target that is used unchanged.
     fn from_existing(uid: Uid) -> Self {
         Self { uid, restored: false, used: true, version: String::new(), content: CopyContent::default() }
     }
@@ -51,43 +51,43 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// The copies of a reading, including those that are already made.
+    /// Starts with the copies that are already made.
     pub(crate) fn new(snapshot: &Arc<Snapshot>, mut known: BTreeMap<Uid, Copied>) -> Self {
         let mut slot = |uid: &Uid| known.remove(uid).map_or_else(OnceLock::new, OnceLock::from);
         let made = snapshot.plan.steps.iter().map(|step| (step.uid.clone(), slot(&step.uid))).collect();
         Self { snapshot: snapshot.clone(), made }
     }
 
-    /// The copy of a step's object, or of any object that was read with it.
+    /// Returns the copy of the object with this UID in the source, if it is made.
     pub(crate) fn get(&self, uid: &Uid) -> Option<&Copied> {
         self.made.get(uid)?.get()
     }
 
-    /// The same, once all copies are made.
+    /// Returns the copy of a step's object. Fails if it is not made yet.
     pub(crate) fn get_made(&self, step: &Step) -> Result<&Copied, Failure> {
         self.get(&step.uid).ok_or_else(|| Failure::Bug(format!("{} was not copied", step.key)))
     }
 
-    /// All copies but these, of the same reading.
+    /// Returns the other copies of the same reading.
     pub(crate) fn leave_out(&self, left_out: &BTreeSet<&Uid>) -> Self {
         let kept = self.made.iter().filter(|(uid, _)| !left_out.contains(uid));
         let known = kept.filter_map(|(uid, copied)| Some((uid.clone(), copied.get()?.clone())));
         Self::new(&self.snapshot, known.collect())
     }
 
-    /// The first of these, in the order of creation.
+    /// Returns the first of these objects, in the order of creation.
     pub(crate) fn find_first(&self, uids: &BTreeSet<Uid>) -> Option<&Key> {
         self.snapshot.plan.steps.iter().find(|step| uids.contains(&step.uid)).map(|step| &step.key)
     }
 
-    /// The objects of the target that are used as they are.
+    /// Returns the objects of the target that are used unchanged.
     pub(crate) fn used_objects(&self) -> UsedObjects {
         let steps = self.snapshot.plan.steps.iter();
         let used = steps.filter_map(|step| Some((step, self.get(&step.uid).filter(|copied| copied.used)?)));
         used.map(|(step, copied)| (step.key.clone(), copied.uid.clone())).collect()
     }
 
-    /// Whether some copies are still to be made.
+    /// Returns true if some copies are not made yet.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.made.values().any(|copied| copied.get().is_none())
     }
@@ -118,7 +118,7 @@ pub(crate) async fn copy_all(
     .await
 }
 
-/// The owner references of a copy: the source's, with the target's UIDs. Owners outside the set are left out.
+/// Returns the owner references of a copy: the source's, with the UIDs in the target. Owners outside the plan are left out.
 fn find_owners(job: &Job, step: &Step, copies: &Copies) -> Result<Vec<OwnerReference>, Failure> {
     let object = copies.snapshot.object(step)?;
     let mut owners = Vec::new();
@@ -193,8 +193,9 @@ enum Existing {
     Used(Uid),
 }
 
-/// The name is taken: by our own copy from an earlier run (or from a create whose answer got lost), by a controller of the target
-/// that created it under one of our objects, or by a stranger.
+/// Updates or uses an existing object whose name the copy needs. There are three cases: this move's own copy from an earlier
+/// run (or from a create whose answer got lost), an object that a controller created for a copied owner, or an object of
+/// others.
 async fn update_existing(
     job: &Job,
     step: &Step,
@@ -238,7 +239,7 @@ async fn update_existing(
         let mut change = if is_compared {
             merge::derive_patch(&now, &wanted)
         } else {
-            // The object is not paused: what the target's controllers have made of it since stays.
+            // The object is not paused, so later changes by the target's controllers stay.
             (!body::find_lost_fields(&wanted, &now).is_empty()).then_some(wanted)
         };
         if let Some(undo) = undo_to_restore(&there, body).filter(|_| is_compared) {
@@ -275,14 +276,16 @@ async fn update_existing(
     ))
 }
 
-/// The annotation that undoes a pause, if a copy lacks its body's: without it, nothing unpauses the copy.
+/// Returns the annotation that undoes a pause if a copy lacks it. Without the annotation, no run unpauses the copy.
 fn undo_to_restore<'a>(there: &Object, body: &'a Value) -> Option<&'a str> {
     let undo = body.pointer("/metadata/annotations")?.get(names::UNDO)?.as_str()?;
     (there.meta.annotations.get(names::UNDO).map(String::as_str) != Some(undo)).then_some(undo)
 }
 
-/// The finalizers of a copy that lacks some of its body's: a rollback removes them before it deletes the copy, and may have died in
-/// between. Returns `None` if none is missing, or if the copy is being deleted: no server adds any then.
+/// Returns the complete finalizers of a copy that lacks some of its body's. A rollback removes finalizers before it deletes the
+/// copy, and may have died in between.
+///
+/// Returns `None` if none is missing, or if the copy is being deleted: no server adds finalizers then.
 fn finalizers_to_restore(there: &Object, body: &Value) -> Option<Vec<String>> {
     let (now, wanted) = (&there.meta.finalizers, body.pointer("/metadata/finalizers")?.as_array()?);
     let wanted = wanted.iter().filter_map(Value::as_str).map(str::to_owned);
@@ -290,7 +293,7 @@ fn finalizers_to_restore(there: &Object, body: &Value) -> Option<Vec<String>> {
     (!missing.is_empty() && !there.meta.deleting()).then(|| [missing, now.clone()].concat())
 }
 
-/// Restores field ownership: a server-side applier can't remove its fields if another manager owns them. Returns the version.
+/// Restores field ownership: a server-side applier can't remove fields that another manager owns. Returns the version.
 async fn give_back_ownership(job: &Job, object: &Object, step: &Step) -> Result<String, Failure> {
     let kind = &job.kind_of_copy(object)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;

@@ -1,9 +1,15 @@
-//! A source that is handed over in files, and what became of them.
+//! Hands a source over in files, and finishes or cancels that later.
 //!
-//! The source stays paused, and its record has the list of what was copied, with the state of each object. Nobody can tell from
-//! here where the files were carried, or how often. So the user names the cluster that imported them, and that is asked: for an
-//! import of exactly these files, which verified its copies against them; for the copies, with the mark of that import; and for
-//! controllers that have taken over. What changed in the source after it was copied is not deleted.
+//! The source stays paused, and its record has the list of the copied objects, with the state of each. The record can't show
+//! where the files are imported, or how often.
+//!
+//! So the user names the cluster that imported them. That cluster must have:
+//!
+//! - an import of exactly these files, which verified its copies against them,
+//! - the copies with the mark of that import, and
+//! - controllers that have taken over.
+//!
+//! Objects that changed in the source after they were copied are not deleted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,13 +35,13 @@ use crate::base::requests::side_by_side::{self, OBJECTS};
 use crate::base::state::journal::{Imports, Journal};
 use crate::check::{evidence, new_dependents};
 
-/// How many characters are printed of what a record says for people.
+/// Longest text from a record that is printed, in characters.
 const MAX_PRINTED_CHARS: usize = 200;
 /// The code of the refusal if the target has no import of the files.
 pub(crate) const IMPORT_NOT_FOUND: &str = "import-not-found";
 
-/// All files are written: from here on the source waits for their import. The record first: nobody finds complete files that the
-/// source doesn't know of.
+/// Ends the copy once all files are written. From then on, the source waits for their import. The record is written first:
+/// complete files must not exist without a record in the source.
 pub(crate) async fn end_copy(job: &Job, journal: &mut Journal, list: &ReleaseList) -> Result<(), Failure> {
     let Identity::Directory { contents: Some(contents), .. } = job.target.identify().await? else {
         return Err(Failure::Bug("files that were written can't be identified".into()));
@@ -47,7 +53,7 @@ pub(crate) async fn end_copy(job: &Job, journal: &mut Journal, list: &ReleaseLis
     job.target.close(Closing::Complete { handover: true }).await
 }
 
-/// Opens files that a run wrote and did not close, to write them again. Files that were closed may have been carried away.
+/// Opens files that a run wrote and did not close, to write them again. Closed files may already be in another place.
 pub(crate) async fn reopen_files(job: &Job, journal: &mut Journal) -> Result<(), Failure> {
     if let Err(failure) = job.target.open(&job.move_id, Begun::Written).await {
         let handed_over = describe_handed_over(&journal.record);
@@ -56,7 +62,7 @@ pub(crate) async fn reopen_files(job: &Job, journal: &mut Journal) -> Result<(),
     journal.restart_handover().await
 }
 
-/// Why nothing but an import or a rollback comes next.
+/// Describes a handed over source, for which only an import or a rollback can follow.
 pub(crate) fn describe_handed_over(record: &Record) -> String {
     let Record { move_id, handover, .. } = record;
     let (to, at) = handover.as_ref().map_or(("", ""), |handover| (&handover.directory, &handover.written_at));
@@ -67,8 +73,8 @@ pub(crate) fn describe_handed_over(record: &Record) -> String {
     )
 }
 
-/// Commits a move whose files the target imported, once that is verified, and controllers there have taken over. Nothing is
-/// changed before.
+/// Commits a move whose files the target imported, once that is verified and controllers there have taken over. Changes nothing
+/// before.
 pub(crate) async fn commit_import(
     job: &Arc<Job>,
     journal: &mut Journal,
@@ -94,7 +100,8 @@ pub(crate) async fn commit_import(
     journal.commit_import(list, target, imports, accepted).await
 }
 
-/// The list of what was handed over. If this run found the target by one of these objects, that is deleted last.
+/// Reads the list of the handed over objects. If this run found the target by one of these objects, that object is deleted
+/// last.
 pub(crate) async fn read_list(job: &Job, journal: &Journal) -> Result<ReleaseList, Failure> {
     let mut list = journal.read_handover_list().await?;
     for entry in &mut list.entries {
@@ -103,7 +110,7 @@ pub(crate) async fn read_list(job: &Job, journal: &Journal) -> Result<ReleaseLis
     Ok(list)
 }
 
-/// The marks of the moves that imported the files into the target. Refuses if there are none, or one has not ended.
+/// Finds the marks of the moves that imported the files into the target. Refuses if there are none, or one has not ended.
 async fn find_imports(job: &Job, journal: &Journal, contents: &Uid) -> Result<BTreeSet<String>, Failure> {
     let Imports { under_way, ended } = journal.find_imports(contents).await?;
     let refused = |code, message, way: &str| {

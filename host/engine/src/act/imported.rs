@@ -1,8 +1,10 @@
-//! What has become of the copies in the cluster that imported them.
+//! Compares the copies in the cluster that imported them with the source.
 //!
-//! An import leaves its copies as the source's objects were before they were paused, in service. Each is compared with the source's,
-//! which stayed paused meanwhile: what is deleted there has to be here. Fields that only the copy has may come from controllers and
-//! webhooks; status is theirs, too. Clusters in service change, so users can accept by kind that copies have changed, or gone.
+//! An import leaves its copies in service, as the source's objects were before they were paused. Each copy is compared with the
+//! source's object, which stayed paused: an object that is deleted from the source must be in the target.
+//!
+//! Fields that only the copy has may come from controllers and webhooks, and status is theirs, too. Clusters in service change,
+//! so users can accept by kind that copies have changed or are gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,18 +26,18 @@ use crate::base::plugins::calls;
 use crate::base::requests::side_by_side::{self, LISTS};
 use crate::check::evidence;
 
-/// What is compared at once: the source's objects of one kind and namespace, with their entries.
+/// The objects that one list compares: the source's objects of one kind and namespace, with their entries.
 type Collection<'a> = BTreeMap<(Arc<Kind>, Option<&'a str>), Vec<(&'a Entry, &'a Object)>>;
 
-/// A copy that is not as it should be.
+/// A copy that differs from the source's object.
 enum UnlikeCopy {
-    /// Without these fields, or with other values in them.
+    /// The copy lacks these fields, or has other values in them.
     Differs(Key, Vec<String>),
-    /// Paused, which the source's was not.
+    /// The copy is paused, and the source's object was not.
     Paused(Key),
 }
 
-/// Refuses if copies are gone, replaced, changed or still paused; each of them is named.
+/// Refuses copies that are gone, replaced, changed or still paused, and names each of them.
 pub(crate) async fn check_copies(
     job: &Arc<Job>,
     list: &ReleaseList,
@@ -107,8 +109,8 @@ async fn find_unlike(
     Ok(side_by_side::try_all(LISTS, looks.collect()).await?.into_iter().flatten().collect())
 }
 
-/// The fields in which a copy differs from the source's object as it was before the pause, and whether it alone is paused. What the
-/// import used because the target had it was not adapted, and has metadata of its own.
+/// Returns the fields in which a copy differs from the source's object before the pause, and whether only the copy is paused.
+/// An object that the target had before the import was not adapted, and has its own metadata.
 async fn compare_copy(
     job: &Job,
     entry: &Entry,

@@ -1,4 +1,4 @@
-//! Resuming the target, and checking its copies before anything is deleted.
+//! Unpauses the target, and checks its copies before anything is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,16 +23,16 @@ use crate::base::requests::listing;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::check::existing;
 
-/// What is known about the source's objects when a committed move continues.
+/// The source's objects, for a committed move that continues.
 pub(crate) enum KnownObjects {
-    /// As this run copied them.
+    /// The state in which this run copied them.
     Copied(Inventory),
-    /// As they are now; another run copied them.
+    /// The current state. Another run copied them.
     ReadAgain(Inventory),
 }
 
 impl KnownObjects {
-    /// As this run copied them, if it did.
+    /// Returns the objects in the state in which this run copied them, if it did.
     pub(crate) fn copied_objects(&self) -> Option<&Inventory> {
         match self {
             Self::Copied(known) => Some(known),
@@ -41,8 +41,8 @@ impl KnownObjects {
     }
 }
 
-/// Unpauses the copies, classes first: a Cluster can't be reconciled without its class, and Cluster API's webhook delays each
-/// write to a Cluster by up to two seconds while its class is not reconciled yet. `copied` saves reading them.
+/// Unpauses the copies, classes first: a Cluster can't be reconciled without its class. While the class is not reconciled yet,
+/// Cluster API's webhook delays each write to a Cluster by up to two seconds. `copied` saves reading the copies.
 ///
 /// # Errors
 ///
@@ -81,7 +81,7 @@ pub(crate) async fn unpause_copies(
     }
 }
 
-/// The Clusters that the move paused, whose copies are still paused, and that the user didn't name.
+/// Finds the Clusters that the move paused, whose copies are still paused, and that the user didn't name.
 async fn find_unnamed(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure> {
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind) && !entry.used);
     let unnamed = clusters.filter(|entry| !job.is_named_to_unpause(&entry.key));
@@ -107,8 +107,9 @@ async fn find_unnamed(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure
     Ok(unnamed)
 }
 
-/// Makes sure, before anything is deleted, that every copy still exists, with one of these marks, but for those that the target's
-/// controllers have replaced ([`retired`]): no source object is given up for a copy that is gone, or for another object of its name.
+/// Checks, before anything is deleted, that every copy still exists with one of these marks. Copies that the target's
+/// controllers have replaced are excepted ([`retired`]). No source object is given up for a copy that is gone, or for another
+/// object of its name.
 pub(crate) async fn check_copies(
     job: &Job,
     list: &ReleaseList,
@@ -132,8 +133,8 @@ pub(crate) async fn refuse_missing_copies(
     let held = list.entries.iter().filter(|entry| entry.pausing == Pausing::Held);
     let held: BTreeSet<&GroupKind> = held.map(|entry| &entry.key.group_kind).collect();
     let is_host = |kind: &GroupKind| is_dangerous(kind) || held.contains(kind) || job.is_held_kind(kind);
-    // A Cluster that isn't there was not imported, or not yet: nothing of it may be deleted.
-    // Machines that still run may need a credential or a host.
+    // A missing Cluster was not imported, or not yet: none of its objects may be deleted. Machines that still run may need a
+    // credential or a host.
     let is_handover = job.route.is_handover();
     let acceptable =
         |kind: &GroupKind| !is_cluster(kind) && (is_handover || !(kind.is_secret() || is_host(kind)));
@@ -142,7 +143,7 @@ pub(crate) async fn refuse_missing_copies(
     let is_excused = |kind: &GroupKind| is_handover && acceptable(kind) && accepted.contains(kind);
     let judged = |key: &Key| !is_excused(&key.group_kind);
     let released = || deleted().filter(|entry| judged(&entry.key));
-    // Those of accepted kinds, too: they may own the others.
+    // Objects of accepted kinds are read, too: they may own the others.
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
         deleted().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
     let mut wanted = Vec::new();
@@ -161,21 +162,21 @@ pub(crate) async fn refuse_missing_copies(
     let marked = |meta: &Meta| marks.iter().any(|mark| meta.marked(mark));
     let copies: BTreeSet<&Uid> =
         metas.iter().filter(|(_, meta)| marked(meta)).map(|(_, meta)| &meta.uid).collect();
-    // The owner's UID says whose it is: a controller that writes an object anew, as that for KubeadmConfigs does with bootstrap
-    // data no Machine has used yet, drops annotations that are not its own.
+    // The owner's UID identifies the copy. A controller that creates an object again drops the annotations of others. The
+    // controller of KubeadmConfigs does that with bootstrap data that no Machine has used yet.
     let written_anew = |meta: &Meta| {
         let of_a_copy = || meta.owner_references.iter().any(|owner| copies.contains(&owner.uid));
         !meta.annotations.contains_key(names::MARK) && of_a_copy()
     };
     let there: BTreeMap<&Key, bool> =
         metas.iter().map(|(key, meta)| (key, marked(meta) || written_anew(meta))).collect();
-    // What this move used is in its list; what the import of files used is not.
+    // The list has the objects that this move used, but not those that the import of files used.
     let used_by_import = |(key, meta): &&(Key, Meta)| existing::can_be_used(job, &key.group_kind, meta);
     let used: BTreeSet<&Key> =
         metas.iter().filter(|one| is_handover && used_by_import(one)).map(|(key, _)| key).collect();
     let refusal = |code, keys: &[Key], message, remedy: String, deleted: BTreeSet<&GroupKind>| {
         let (first, others) = keys.split_first()?;
-        // What has been in service for a while is replaced now and then, by a rollout for one.
+        // Objects in service are replaced now and then, for example by a rollout.
         let replaced = keys.iter().map(|key| &key.group_kind).filter(|kind| is_handover && acceptable(kind));
         let kinds: BTreeSet<&GroupKind> = replaced.chain(deleted).collect();
         let accept = Remedy::accept_changes(kinds);
@@ -218,8 +219,8 @@ pub(crate) async fn refuse_missing_copies(
     Ok(gone.into_iter().chain(replaced).collect())
 }
 
-/// Warns of objects that neither side has, while nothing was deleted yet: one of the sides may have been restored from a backup. What
-/// was released is not among them.
+/// Warns of objects that neither side has although nothing was deleted yet: one of the sides may have been restored from a
+/// backup. Deleted objects are not among them.
 pub(crate) async fn report_missing_on_both(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let deleted = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
     let places: BTreeSet<_> =

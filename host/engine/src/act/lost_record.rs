@@ -1,4 +1,4 @@
-//! A committed move that the source has no record of any more.
+//! Handles a committed move of which the source has no record any more.
 //!
 //! The source's record is removed only when nothing is left to delete or unpause. Without it, the target's record decides
 //! nothing in the source: its author may have no permissions there.
@@ -15,7 +15,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::requests::listing;
 use crate::base::requests::side_by_side::LISTS;
 
-/// The objects that the source still has to delete, or to keep and that are still paused.
+/// Finds the objects that the source still has to delete, and the kept objects that are still paused.
 pub(crate) async fn find_left_entries<'a>(
     job: &Job,
     list: &'a ReleaseList,
@@ -43,7 +43,7 @@ pub(crate) async fn find_left_entries<'a>(
     Ok(left)
 }
 
-/// Refuses if the source still has any.
+/// Refuses if the source still has objects to delete or unpause.
 pub(crate) async fn refuse_left_entries(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let left: Vec<&Key> = find_left_entries(job, list).await?.into_iter().map(|entry| &entry.key).collect();
     let Some(first) = left.first() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Creating the namespaces that the target doesn't have.
+//! Creates the namespaces that the target doesn't have.
 
 use futures::FutureExt;
 use pivot_core::record::Phase;
@@ -27,7 +27,7 @@ pub(crate) async fn create_late(
     create_namespaces(job, namespaces::read_metadata(job, &missing).await).await
 }
 
-/// Creates namespaces, side by side.
+/// Creates namespaces concurrently.
 pub(crate) async fn create_namespaces(job: &Job, metadata: MetadataByNamespace) -> Result<(), Failure> {
     let work = metadata.into_iter().map(|(name, mut metadata)| -> Work<'_, ()> {
         async move {

@@ -1,8 +1,10 @@
-//! Pausing in a source that can't be written to.
+//! Pauses objects of a source that can't be written to.
 //!
-//! Nothing acts on the files of a directory, and nothing is changed in them. But copies from them into a cluster must begin as
-//! every copy does: paused, with the annotation that says how to undo it. So they are paused in the reading. From there on such a
-//! move is like any other. So are objects that a confined move copies from other namespaces.
+//! No controller acts on the files of a directory, and this move changes nothing in them. But copies from files into a cluster
+//! must start like every copy: paused, with the annotation that undoes it.
+//!
+//! So the objects are paused in the reading, and the rest of the move is like any other. Objects that a confined move copies
+//! from other namespaces are treated in the same way.
 
 use pivot_core::inventory::Inventory;
 use pivot_core::plan::Step;
@@ -13,12 +15,12 @@ use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::read::snapshot::Snapshot;
 
-/// The same reading, with everything paused and held that would be in a writable source.
+/// Pauses and holds everything in the reading that a writable source would have paused and held.
 pub(crate) async fn pause_in_reading(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
     pause_selected(job, snapshot, |step| (pausing::works_on(job, step), pausing::pauses(job, step))).await
 }
 
-/// The same reading, with everything paused that the move may not pause in the source.
+/// Pauses the objects in the reading that the move may not pause in the source.
 pub(crate) async fn pause_elsewhere_in_reading(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
     if !snapshot.plan.steps.iter().any(|step| pausing::pauses_copy_alone(job, step)) {
         return Ok(snapshot);
@@ -26,7 +28,7 @@ pub(crate) async fn pause_elsewhere_in_reading(job: &Job, snapshot: Snapshot) ->
     pause_selected(job, snapshot, |step| (pausing::pauses_copy_alone(job, step), true)).await
 }
 
-/// Pauses objects in a reading. `judge` says of a step whether it is changed at all, and whether it gets a pause of its own.
+/// Pauses objects in a reading. `judge` returns for a step whether it is changed at all, and whether it gets its own pause.
 async fn pause_selected(
     job: &Job,
     snapshot: Snapshot,

@@ -1,19 +1,20 @@
-//! Deleting copied objects, dependents first, and unpausing those that stay.
+//! Deletes copied objects from the source, dependents first, and unpauses the kept ones.
 //!
-//! Two requests an object: a merge patch, bound to the state that was copied, that removes the finalizers and says why; then a
-//! delete bound to the state that the patch made. In between nothing can happen to the object unnoticed. Both go from dependents
-//! to owners, each as soon as allowed; the patch no sooner than needed, because a run that dies leaves objects without their
-//! finalizers, and controllers put them back. Secrets and ConfigMaps without finalizers need no patch: a delete bound to the
-//! state that was copied is enough.
+//! Each object takes two requests. The first is a merge patch that is bound to the copied state. The patch removes the
+//! finalizers and marks the delete as part of a move. The second is a delete that is bound to the state after the patch. In
+//! between, no change of the object goes unnoticed.
 //!
-//! Controllers of a paused Cluster still put their finalizers back at times. Then the object is deleted with them on, its pause
-//! in place, and they are removed while it waits: a server rejects new finalizers on an object that is being deleted. The
-//! object's annotations are never replaced: if an object that is being deleted loses its pause, a controller tears it down for
-//! real.
+//! Both go from dependents to owners, each as soon as allowed. The patch is sent no sooner than needed: a run that dies leaves
+//! objects without their finalizers, and controllers put them back. Secrets and ConfigMaps without finalizers need no patch: a
+//! delete that is bound to the copied state is enough.
 //!
-//! The object that the target was found by, a kubeconfig in a Secret, is deleted by [`delete_last`], when only closing the move is left:
-//! no run that continues it needs anything but the source. The first patch takes its owners off, or it would be garbage-collected
-//! with them.
+//! Controllers of a paused Cluster sometimes put their finalizers back. Then the object is deleted with its finalizers and its
+//! pause, and the finalizers are removed while it waits: a server rejects new finalizers on an object that is being deleted.
+//! The object's annotations are never replaced: without its pause, a controller would tear down the real resources.
+//!
+//! The target may have been found by a kubeconfig in a Secret. That Secret is deleted by [`delete_last`], when only closing the
+//! move is left: a run that continues then needs only the source. The first patch removes its owners, or the garbage collector
+//! would delete it with them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -39,12 +40,14 @@ use crate::base::requests::MAX_ROUNDS;
 use crate::base::requests::dataflow::{self, Part, Parts};
 use crate::base::requests::side_by_side::{OBJECTS, Work};
 
-/// How many objects may be patched before their delete is sent.
+/// Largest number of patched objects whose delete is not sent yet.
 const AHEAD: usize = 64;
 
-/// Releases the whole list. An object's patch waits for its dependents' patches, its delete for their deletes: requests for an
-/// owner and its dependents overlap, and still no owner is deleted before its dependents. Nothing is deleted or unpaused before
-/// `may_delete` is true. `copied` is the source as this run copied it.
+/// Deletes or unpauses every object of the list.
+///
+/// An object's patch waits for its dependents' patches, and its delete for their deletes. So requests for an owner and its
+/// dependents overlap, and still no owner is deleted before its dependents. Nothing is deleted or unpaused before `may_delete`
+/// is true. `copied` is the source as this run copied it.
 pub(crate) async fn release_all(
     job: &Arc<Job>,
     list: &Arc<ReleaseList>,
@@ -90,8 +93,8 @@ pub(crate) async fn release_all(
     Ok(made)
 }
 
-/// The list with the versions that objects have in the source now, for a source with another history than the list. A version that the
-/// list names may be another state there.
+/// Returns the list with the current versions of the source's objects, for a source with another history than the list. In such
+/// a source, a version of the list may be another state.
 ///
 /// # Errors
 ///
@@ -109,12 +112,12 @@ pub(crate) async fn update_versions(job: &Job, list: &ReleaseList) -> Result<Rel
         }
         .boxed()
     });
-    // In order: entries refer to each other by their places.
+    // The order stays: entries refer to each other by their positions.
     let entries = stream::iter(looks.collect::<Vec<_>>()).buffered(OBJECTS).try_collect().await?;
     Ok(ReleaseList { entries })
 }
 
-/// Deletes what is deleted last of all. `prepared` is what [`release_all`] did in this run.
+/// Deletes the objects that are deleted last. `prepared` is the result of [`release_all`] in this run.
 pub(crate) async fn delete_last(
     job: &Job,
     list: &ReleaseList,
@@ -143,7 +146,7 @@ pub(crate) async fn delete_last(
     Ok(())
 }
 
-/// The copied objects of entries that have no digest.
+/// Returns the copied objects of entries that have no digest.
 fn find_without_digest(list: &ReleaseList, copied: Option<&Inventory>) -> BTreeMap<Uid, Object> {
     let entries = list.entries.iter().filter(|entry| entry.digest.is_none());
     let objects =
@@ -154,14 +157,14 @@ fn find_without_digest(list: &ReleaseList, copied: Option<&Inventory>) -> BTreeM
 /// Becomes true once it is recorded that the move deletes.
 pub(crate) type MayDelete = watch::Receiver<bool>;
 
-/// What the patches made of each entry.
+/// The states after the patches, by entry.
 pub(crate) type PreparedDeletes = Arc<Vec<OnceLock<PreparedDelete>>>;
 
 /// The state after the patch or, if no patch is needed, the state that was copied.
 pub(crate) enum PreparedDelete {
-    /// It is already gone.
+    /// The object is already gone.
     Gone,
-    /// It can be deleted in this state.
+    /// The object can be deleted in this state.
     At { resource_version: String, finalizers_back: bool },
 }
 
@@ -177,7 +180,8 @@ async fn unpause_kept(job: &Job, entry: &Entry) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes the finalizers and says why, bound to the state that was copied, if that is needed.
+/// Removes the finalizers and marks the delete as part of a move, if the object needs that. The patch is bound to the copied
+/// state.
 async fn prepare_delete(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<PreparedDelete, Failure> {
     let kind = job.kind_of_entry(entry);
     let mut resource_version = entry.resource_version.clone();
@@ -254,11 +258,11 @@ async fn delete_prepared(
     Err(job.source.request_failure("releasing", Some(&entry.key), error))
 }
 
-/// Removes the finalizers of an object that is being deleted; the rest of it, above all its pause, stays.
+/// Removes the finalizers of an object that is being deleted. The rest of the object stays, above all its pause.
 async fn strip_finalizers(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure> {
     let patch = json!({"metadata": {"uid": entry.uid, "finalizers": null}});
     match job.source.patch(kind, &entry.key, &patch).await {
-        // A conflict means another UID: our object is gone and another one has its name.
+        // A conflict means another UID: the object is gone, and another one has its name.
         Ok(_) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => {
             job.report_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
             Ok(())
@@ -267,8 +271,11 @@ async fn strip_finalizers(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<
     }
 }
 
-/// Reads the object once more. It may be gone, or touched by its controllers, but not changed. The list has a digest of the
-/// copied state, except for Secrets: this run compares those with what it copied (`then`), any other run with the copy.
+/// Reads the object once more, and fails if it has changed. The object may be gone, or its controllers may have updated its
+/// status.
+///
+/// The list has a digest of the copied state, except for Secrets. This run compares Secrets with the copied object (`then`),
+/// and any other run compares them with the copy.
 pub(crate) async fn get_if_unchanged(
     job: &Job,
     kind: &Arc<Kind>,
@@ -298,9 +305,11 @@ pub(crate) async fn get_if_unchanged(
     Err(Failure::Changed { object: entry.key.clone(), fields })
 }
 
-/// Where a copy made of the source's object now would differ from the copy that was made: what the user would have to restore, or
-/// give up. Fields that only the copy has may come from the target's controllers and webhooks. Secrets, which have no digest,
-/// must match both ways, or data removed from them would go unnoticed.
+/// Returns the fields in which the copy differs from the source's current object. The user would have to restore them, or give
+/// them up.
+///
+/// Fields that only the copy has may come from the target's controllers and webhooks. Secrets, which have no digest, must match
+/// both ways, or removed data would go unnoticed.
 async fn compare_with_copy(
     job: &Job,
     entry: &Entry,
@@ -335,8 +344,8 @@ async fn compare_with_copy(
     })
 }
 
-/// The fields that a source's object and its copy share: not the owners' UIDs, nor who paused them. An object that the target had
-/// before has metadata of its own.
+/// Returns the fields that a source's object and its copy share. Owners' UIDs and pauses are left out. An object that the
+/// target had before has its own metadata.
 pub(crate) fn comparable_content(object: &Value, kind: &GroupKind, used: bool, with_status: bool) -> Value {
     let mut content = content(object, with_status);
     if let Some(map) = content.as_object_mut().filter(|_| used) {
@@ -344,7 +353,7 @@ pub(crate) fn comparable_content(object: &Value, kind: &GroupKind, used: bool, w
     }
     if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("ownerReferences");
-        // A create doesn't send it.
+        // A create doesn't send this field.
         metadata.remove("generateName");
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.retain(|name, _| !name.starts_with(names::OURS) && name != names::PAUSED);

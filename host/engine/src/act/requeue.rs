@@ -1,11 +1,12 @@
-//! Making a controller notice a pause that it has missed.
+//! Makes a controller notice a pause that it has missed.
 //!
-//! Some controllers watch Clusters only to learn that they are *un*-paused (the predicate `ClusterUnpaused`, which Cluster API
-//! itself has given up; the Metal3 provider's Metal3Cluster has it). Their objects report that they are not paused until
-//! something else triggers the controller, which may take hours. So if an object's controller stays silent, the object is written
-//! to once: it gets the annotation that undoes a move's pause, with nothing to undo. Not waiting at all would mean believing a
-//! condition only where that is convenient. Pausing the object itself would not help: such controllers ignore events of objects
-//! that carry the pause.
+//! Some controllers watch Clusters only to learn that they are *un*-paused. They use the predicate `ClusterUnpaused`, which
+//! Cluster API itself has given up; the Metal3 provider's Metal3Cluster still has it. Their objects report that they are not
+//! paused until another event triggers the controller, which may take hours.
+//!
+//! So if an object's controller stays silent, the run writes to the object once: it adds the annotation that undoes a move's
+//! pause, with nothing to undo. Without any wait, the condition would be ignored for such objects. A pause of the object itself
+//! would not help: such controllers ignore events of paused objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,11 +21,11 @@ use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS};
 
-/// How long controllers have before their objects are poked. Those that noticed the pause need a fraction of it. It ends before
-/// the wait is first reported, so users always see the time left of the whole wait.
+/// Time that controllers have before their objects are poked. Controllers that noticed the pause need a fraction of it. This
+/// time ends before the wait is first reported, so users always see the time left of the whole wait.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Writes to those of these source objects whose controllers have not acknowledged the pause, at most once each.
+/// Writes to the source objects whose controllers have not acknowledged the pause, at most once each.
 pub(crate) async fn poke_all(job: &Job, waiting: BTreeMap<Arc<Kind>, BTreeSet<Key>>) -> Result<(), Failure> {
     let keys =
         waiting.into_iter().flat_map(|(kind, keys)| keys.into_iter().map(move |key| (kind.clone(), key)));

@@ -1,10 +1,10 @@
-//! Copies that the target's own controllers have deleted since they took over.
+//! Finds copies that the target's own controllers have deleted since they took over.
 //!
-//! A rollout, a scale-down or a remediation may begin just before a move, or during it. The target's controllers then carry it
-//! out as soon as they are resumed, while the source still has everything: they delete Machines, and the machines behind them. To
-//! restore those copies would bring back objects of machines that are gone, so the source's are deleted like all others.
+//! A rollout, a scale-down or a remediation may begin just before a move, or during it. The target's controllers carry it out
+//! as soon as they are unpaused, while the source still has everything: they delete Machines, and the machines behind them.
+//! Restored copies would be objects of machines that are gone, so the source's are deleted like all others.
 //!
-//! What an earlier run released is in the target alone since then: whether it is still there is nobody's business here.
+//! Objects that an earlier run deleted from the source are not checked here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,13 +29,13 @@ pub(crate) struct Gone<'a> {
     pub(crate) acceptable: BTreeSet<&'a GroupKind>,
 }
 
-/// Finds the copies that may be gone: what the source released before, what a controller may delete at any time, and what a user
-/// accepts. Controllers delete Machines and MachineSets whose controller is still there, and what belongs to them. No controller
-/// replaces a Machine that belongs to its Cluster alone.
+/// Finds the copies that may be gone: objects that the source deleted before, objects that a controller may delete at any time,
+/// and objects that a user accepts. Controllers delete Machines and MachineSets whose controller still exists, with their
+/// dependents. No controller replaces a Machine that belongs to its Cluster alone.
 ///
-/// Copies that were deleted on purpose in a target that has taken over are accepted by kind, with what belongs to them. An object whose
-/// controller is a Cluster is never accepted, because its Cluster needs it; nor is a kind that `is_acceptable` leaves out. Clusters and
-/// hosts don't go with an owner that is accepted.
+/// Copies that were deleted on purpose in the target after the takeover are accepted by kind, with their dependents. An object
+/// whose controller is a Cluster is never accepted, because its Cluster needs it. A kind that `is_acceptable` leaves out is
+/// never accepted either. Clusters and hosts don't go with an accepted owner.
 pub(crate) async fn find_retired<'a>(
     job: &Job,
     gone: &[&'a Key],
@@ -96,7 +96,7 @@ pub(crate) async fn find_retired<'a>(
     Ok(Gone { excused: retired, acceptable })
 }
 
-/// Those that the source still has, each with its controller, if it has one.
+/// Returns the objects that the source still has, each with its controller if it has one.
 async fn find_in_source(job: &Job, gone: &[&Key]) -> Result<BTreeMap<Key, Option<Key>>, Failure> {
     let places: BTreeSet<(&GroupKind, Option<&String>)> =
         gone.iter().map(|key| (&key.group_kind, key.namespace.as_ref())).collect();
@@ -116,7 +116,7 @@ async fn find_in_source(job: &Job, gone: &[&Key]) -> Result<BTreeMap<Key, Option
     Ok(found)
 }
 
-/// Whether controllers make such objects, and replace them.
+/// Returns true if controllers create such objects, and replace them.
 fn is_replaced(kind: &GroupKind) -> bool {
     kind.is(GROUP_CLUSTER, "Machine") || kind.is(GROUP_CLUSTER, "MachineSet")
 }

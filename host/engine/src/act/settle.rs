@@ -1,13 +1,14 @@
-//! Releasing what plugins hold: slowly at first, because released objects start to act.
+//! Unpauses the objects that plugins hold. The first ones go slowly, because unpaused objects start to act.
 //!
-//! One object, or one of each group that a plugin distinguishes ([`names::SETTLE_GROUP`]); then two, four, up to a limit, each
-//! wave when the previous one is done. So a mistake shows on one host and not on all of them:
+//! The first wave has one object, or one of each group that a plugin distinguishes ([`names::SETTLE_GROUP`]). Later waves have
+//! two, four and more, up to a limit, each when the previous one is done. So a mistake shows on one host and not on all of
+//! them:
 //!
-//! - A plugin's *stop* ends it: the current wave is finished, nothing else is released.
-//! - Any other failure leaves that object held, and the next wave has one object again; a plugin that fails for three objects in
-//!   a row is not called again.
+//! - A plugin's *stop* ends the settling: the current wave is finished, and no other object is unpaused.
+//! - Any other failure leaves that object held, and the next wave has one object again. A plugin that fails for three objects
+//!   in a row is not called again.
 //!
-//! Groups are read from the copies' annotations, where plugins keep their notes anyway: the engine needs no knowledge of
+//! Groups are read from annotations of the copies, where plugins keep their notes. So the engine needs no knowledge of
 //! providers, the record needs no new field, and a run that resumes finds the same groups.
 
 mod waits;
@@ -43,16 +44,16 @@ use waits::Waits;
 use waves::Pace;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The timeout for each object after one timed out: hundreds of hosts may all wait for the same thing.
+/// Timeout for each object after one timed out: hundreds of hosts may all wait for one condition.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(20);
-/// After its patch was applied, a plugin must return nothing; the same patch three times in a row is an error.
+/// Number of equal patches that count as an error: after its patch was applied, a plugin must return nothing.
 const MAX_SAME_PATCHES: usize = 3;
-/// For how many objects in a row a plugin may fail or time out; after that the next would fail too.
+/// Number of objects in a row for which a plugin may fail or time out. The next would fail, too.
 const MAX_FAILURES: usize = 3;
 /// More patches than any object needs: a plugin that counts its calls never returns the same patch twice.
 const MAX_PATCHES: usize = 20;
 
-/// The number of objects to settle.
+/// Returns the number of objects to settle.
 pub(crate) fn count_held(job: &Job, list: &ReleaseList) -> usize {
     list.entries.iter().filter(|entry| should_settle(job, entry)).count()
 }
@@ -62,7 +63,7 @@ fn should_settle(job: &Job, entry: &Entry) -> bool {
         && (entry.pausing == Pausing::Held || settling_plugins(job, &entry.key.group_kind).next().is_some())
 }
 
-/// Settles every object that a plugin settles or holds. Objects that can't be released are listed at the end.
+/// Settles every object that a plugin settles or holds. Fails at the end with a list of the objects that stay held.
 pub(crate) async fn settle_all(job: &Job, list: &ReleaseList, commit: &Commit<'_>) -> Result<(), Failure> {
     let levels = waves::split_into_levels(list, |entry| should_settle(job, entry));
     job.safe_point()?;
@@ -82,13 +83,13 @@ pub(crate) async fn settle_all(job: &Job, list: &ReleaseList, commit: &Commit<'_
     if settling.stuck.is_empty() { Ok(()) } else { Err(Failure::Unsettled(settling.stuck)) }
 }
 
-/// The plugins that settle a kind.
+/// Returns the plugins that settle a kind.
 fn settling_plugins<'a>(job: &'a Job, kind: &GroupKind) -> impl Iterator<Item = &'a dyn Hooks> {
     let plugins = job.plugins.iter().map(|plugin| &**plugin);
     plugins.filter(move |plugin| plugin.changes(Hook::Settle, kind))
 }
 
-/// The copies as they are before anything is released; a single one needs no list.
+/// Reads the copies before anything is unpaused. A single object needs no list.
 async fn read_copies(job: &Job, levels: &[Vec<&Entry>]) -> Result<BTreeMap<Key, Meta>, Failure> {
     let mut places: BTreeMap<(&GroupKind, Option<&str>), usize> = BTreeMap::new();
     for entry in levels.iter().flatten() {
@@ -104,16 +105,16 @@ async fn read_copies(job: &Job, levels: &[Vec<&Entry>]) -> Result<BTreeMap<Key, 
     Ok(metas.collect())
 }
 
-/// When the move was committed, and the source's objects: a copy may have their managed fields.
+/// The time of the commit, and the source's objects: a copy may have their managed fields.
 pub(crate) struct Commit<'a> {
-    /// By the target's clock; none if the target has no record of it.
+    /// Time by the target's clock; `None` if the target has no record of it.
     pub(crate) at: Option<&'a str>,
     /// Objects of the source that this run has seen.
     pub(crate) source: Option<&'a Inventory>,
 }
 
 impl Commit<'_> {
-    /// Whether anyone but this program has written to a copy since then.
+    /// Returns true if another program has written to a copy since the commit.
     fn was_written(&self, copy: &Object) -> bool {
         let source = self.source.and_then(|known| known.get_by_key(&copy.key()));
         let since = self.at.or(copy.meta.creation_timestamp.as_deref()).unwrap_or_default();
@@ -129,15 +130,15 @@ struct Settling<'a> {
     copies: BTreeMap<Key, Meta>,
     /// The timeout for each object.
     patience: Duration,
-    /// For how many objects in a row each plugin failed; failures that no plugin caused are under `None`.
+    /// Number of objects in a row for which each plugin failed. Failures that no plugin caused are under `None`.
     in_a_row: BTreeMap<Option<String>, usize>,
-    /// The object for which a plugin said stop.
+    /// The object for which a plugin returned *stop*.
     stopped: Option<Key>,
-    /// The objects that stay held, and why.
+    /// The objects that stay held, with the reasons.
     stuck: Vec<Held>,
 }
 
-/// Why an object stays held.
+/// The reason for an object that stays held.
 struct Stuck {
     /// The plugin that failed, if one did.
     plugin: Option<String>,
@@ -177,7 +178,7 @@ impl Settling<'_> {
         }
     }
 
-    /// Settles all of them at once; returns the size of the next wave.
+    /// Settles the objects of a wave concurrently. Returns the size of the next wave.
     async fn settle_wave(&mut self, wave: &[&Entry], pace: &mut Pace) -> Result<usize, Failure> {
         let waits = Waits::new();
         let context = SettleContext {
@@ -221,7 +222,8 @@ impl Settling<'_> {
         halted.map_or_else(|| Ok(pace.next(failed, released)), |halt| Err(Failure::Halted(halt)))
     }
 
-    /// Counts a failure for the plugin that failed, if one did; plugins called before it succeeded, and start again at zero.
+    /// Counts a failure for the plugin that failed, if one did. For plugins that succeeded before it, the count starts again at
+    /// zero.
     fn note_outcome(&mut self, entry: &Entry, failed: Option<Option<String>>) {
         let names = settling_plugins(self.job, &entry.key.group_kind)
             .map(|plugin| Some(plugin.describe().name.clone()));
@@ -234,7 +236,7 @@ impl Settling<'_> {
         }
     }
 
-    /// Why the object can't be released any more.
+    /// Returns the reason if no more objects can be unpaused.
     fn reason_to_stop(&self, entry: &Entry) -> Option<String> {
         if let Some(stopped) = &self.stopped {
             return Some(format!(
@@ -264,7 +266,7 @@ impl Settling<'_> {
         }
     }
 
-    /// Objects that are alike as far as plugins know: those of a kind for which each plugin remembers the same group.
+    /// Returns the group of an object. Objects of a kind are in one group if each plugin remembers the same group for them.
     fn find_group<'e>(&self, entry: &'e Entry) -> (&'e GroupKind, Vec<Option<String>>) {
         let meta = self.copies.get(&entry.key);
         let group = |plugin: &Arc<dyn Hooks>| {
@@ -275,7 +277,7 @@ impl Settling<'_> {
     }
 }
 
-/// The failure as a one-line reason why an object stays held.
+/// Returns the failure as a reason in one line.
 fn join_lines(failure: &Failure) -> String {
     let lines = failure.lines(true).lines;
     let line = lines.iter().map(|line| line.trim_start().trim_start_matches("- "));
@@ -292,7 +294,7 @@ struct SettleContext<'a> {
     waits: &'a Waits,
 }
 
-/// Settles one object; returns whether there was anything to do.
+/// Settles one object. Returns whether anything was changed.
 async fn settle_one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, Stuck> {
     let job = context.job;
     let kind = job.kind(Side::Target, &entry.key.group_kind)?;
@@ -318,7 +320,7 @@ async fn settle_one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, 
     Ok(acted)
 }
 
-/// Settles an object with one plugin; returns the object as it was when the plugin had nothing more to change.
+/// Settles an object with one plugin. Returns the object in the state in which the plugin had no more changes.
 async fn settle_with_plugin(
     context: &SettleContext<'_>,
     key: &Key,
@@ -365,7 +367,7 @@ async fn settle_with_plugin(
                     }
                 };
                 let answer = job.parking.wait_for_others(&job.halter, wait).await?;
-                // Any other answer may be out of date: the run may have waited until it may work again.
+                // Any other answer may be out of date, because the run may have been parked.
                 if let ended @ (None | Some((_, Settlement::Done))) = answer {
                     return Ok(ended.map(|(object, _)| object));
                 }
@@ -393,7 +395,7 @@ async fn settle_with_plugin(
     }
 }
 
-/// The finding, with the object of the call if it names none.
+/// Adds the object of the call to a finding that names none.
 fn add_called_object(finding: Finding, key: &Key) -> Finding {
     Finding { object: finding.object.or_else(|| Some(key.clone())), ..finding }
 }
@@ -419,7 +421,7 @@ async fn wait_for_poll(
     }
 }
 
-/// The annotations in which plugins remember something.
+/// Returns the names of the annotations in which plugins keep notes.
 fn plugin_annotations<'a>(job: &'a Job, meta: &'a Meta) -> impl Iterator<Item = &'a String> {
     meta.annotations.keys().filter(|name| {
         let prefix = name.split_once('/').map_or("", |(prefix, _)| prefix);
@@ -427,7 +429,7 @@ fn plugin_annotations<'a>(job: &'a Job, meta: &'a Meta) -> impl Iterator<Item = 
     })
 }
 
-/// Whether the object is marked as still to be settled: it can be unpaused, or a plugin remembers something on it.
+/// Returns true if the object is not settled yet: it has the annotation that undoes a pause, or notes of a plugin.
 fn is_unsettled(job: &Job, meta: &Meta) -> bool {
     pause::is_ours(meta, &job.move_id) || plugin_annotations(job, meta).next().is_some()
 }

@@ -1,6 +1,7 @@
-//! Whether the target's agent can finish the move alone, if the move asks for that.
+//! Checks that the target's agent can finish the move alone, if the move asks for that.
 //!
-//! The agent says so itself, and nothing else follows from that. An agent that lies only fails to finish its own move.
+//! Only the agent's own statement counts, and no other decision depends on it. An agent that lies only fails to finish its own
+//! move.
 
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;

@@ -1,7 +1,7 @@
-//! Whether a move would do what its saved plan says, and nothing else.
+//! Checks that a move matches its saved plan exactly.
 //!
-//! Compared three times: before the pause, when the source is paused, and before the commit if the source has changed by then. What
-//! differs is undone as far as that is possible: a plan that was approved is carried out, or it isn't.
+//! The comparison runs three times: before the pause, when the source is paused, and before the commit if the source has
+//! changed by then. On a difference, everything that can be undone is undone.
 
 use pivot_core::plugin_set::PluginSet;
 use pivot_core::record::Record;
@@ -15,13 +15,13 @@ use crate::base::outcome::failure::Failure;
 use crate::check::before_pause::TargetState;
 use crate::read::snapshot::Snapshot;
 
-/// What to do about a plan that doesn't hold any more.
+/// Remedy for a plan that doesn't match any more.
 const MAKE_NEW_PLAN: &str = "make a new plan, and have it approved";
-/// The same once the move is under way.
+/// Remedy for a plan that doesn't match any more, once the move is under way.
 const ROLL_BACK_FIRST: &str = "roll the move back, make a new plan, and have it approved";
 
-/// Whether a run that continues a move was given the plan that the move was begun with. From the commit on it needs none; but
-/// another one would bring other decisions.
+/// Checks that a run which continues a move has the plan that the move was begun with. After the commit the plan is optional,
+/// but another plan would bring other decisions.
 pub(crate) fn check_same_plan(record: &Record, given: Option<&SavedPlan>) -> Result<(), Failure> {
     let id = &record.move_id;
     let why = match (&record.plan_checksum, given.map(SavedPlan::checksum)) {
@@ -37,14 +37,16 @@ pub(crate) fn check_same_plan(record: &Record, given: Option<&SavedPlan>) -> Res
     Err(Failure::Inputs(why))
 }
 
-/// Refuses other sides than the plan's, before they are read: another cluster may have nothing to move, which some accept.
+/// Refuses other sides than the plan's before they are read. Another cluster may have nothing to move, which some users accept.
 pub(crate) fn check_sides(job: &Job, record: &Record) -> Result<(), Failure> {
     let refusal = job.options.approved.as_deref().and_then(|plan| compare_sides(job, plan, record));
     refusal.map_or(Ok(()), |refusal| Err(Failure::from_refusal(refusal)))
 }
 
-/// Refuses what differs from the approved plan before anything is paused. `begun` says that an earlier run of the move has paused
-/// the source already: then plugins have made their changes there, and those are not compared.
+/// Refuses differences from the approved plan before anything is paused.
+///
+/// `begun` means that an earlier run of the move has paused the source already. Plugins have then made their changes there, and
+/// these are not compared.
 pub(crate) fn check_before_pause(
     job: &Job,
     snapshot: &Snapshot,
@@ -59,7 +61,7 @@ pub(crate) fn check_before_pause(
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
-/// The same for a later reading of the source.
+/// Refuses differences from the approved plan in a later reading of the source.
 pub(crate) fn check_after_pause(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     let Some(plan) = &job.options.approved else { return Ok(()) };
     let refusals = compare_objects(job, plan, snapshot, (None, true))?;
@@ -71,7 +73,7 @@ fn refuse_difference(side: Side, message: impl Into<String>) -> Refusal {
     Refusal { code, side, object: None, others: Vec::new(), message, remedies: vec![MAKE_NEW_PLAN.into()] }
 }
 
-/// Whether the plan was made for these two sides.
+/// Returns a refusal if the plan was made for other sides.
 fn compare_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal> {
     let Some(target) = &plan.target else {
         return Some(refuse_difference(Side::Target, "the plan was made without a target"));
@@ -80,7 +82,7 @@ fn compare_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal
     let other = |(side, planned, is): &(Side, &End, &Option<Uid>)| {
         let place = &job.handle(*side).place;
         match (planned.files, file_format_of(&**place), side) {
-            // Its maker could not read what tells clusters apart: any would do.
+            // The run that made the plan could not read the clusters' identities, so any cluster would do.
             (None, None, _) => planned.identity.is_none() || planned.identity != **is,
             // Files may have come here from elsewhere: they are compared object by object.
             (Some(_), Some(_), Side::Source) => false,
@@ -103,7 +105,7 @@ fn compare_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal
     Some(Refusal { remedies, ..refuse_difference(side, message) })
 }
 
-/// One side as a plan names it.
+/// Reads one side as a plan names it.
 pub async fn read_end(place: &dyn Place) -> Result<End, PlaceError> {
     let identity = match place.identify().await? {
         Identity::Cluster(uid) => Some(uid),
@@ -118,7 +120,7 @@ fn file_format_of(place: &dyn Place) -> Option<Files> {
     place.end_kind().is_files().then_some(files)
 }
 
-/// Whether plugins and files are those of the plan, and whether it can be carried out at all.
+/// Returns refusals if plugins or manifests differ from the plan's, or if the plan itself has problems.
 fn compare_inputs(job: &Job, plan: &SavedPlan) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     if !plan.refusals.is_empty() {
@@ -148,12 +150,12 @@ fn compare_objects(
     let mut found = Vec::with_capacity(snapshot.plan.steps.len());
     for step in &snapshot.plan.steps {
         let kind = &step.key.group_kind;
-        // A Secret that a plugin holds has another version from then on, whether or not somebody else changed it.
+        // When a plugin holds a Secret, its version changes, so a change by others doesn't show.
         let held = (begun || target.is_none()) && kind.is_secret() && job.is_held_kind(kind);
         let content = content_of(snapshot.object(step)?, &job.move_id);
         let content = (!held).then_some(content.map_err(|error| Failure::Object(Side::Source, error))?);
         let in_target = target.map(|state| state.in_target.get(&step.key).cloned());
-        // What plugins hold already is not held again.
+        // An object that plugins hold already is not held again.
         let changes = target.filter(|_| !begun).map(|state| state.changes.get(&step.key).cloned());
         let changes = changes.map(Option::unwrap_or_default);
         found.push(Found { step, content, in_target, changes });
@@ -195,7 +197,7 @@ fn describe_difference(job: &Job, difference: Difference, begun: bool) -> Refusa
         }
     };
     let mut refusal = Refusal { object: Some(object.clone()), ..refuse_difference(side, message) };
-    // A version never comes back, as other content does.
+    // Other content can be restored, but a version can't.
     let for_good = matches!(difference, Difference::Content(_)) && object.group_kind.is_secret();
     if begun {
         let again = if for_good {

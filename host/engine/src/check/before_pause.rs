@@ -40,16 +40,16 @@ use crate::read::namespaces::{self, MetadataByNamespace, Namespaces};
 use crate::read::planning;
 use crate::read::snapshot::Snapshot;
 
-/// What the checks learned about the target.
+/// State of the target that the checks found.
 pub(crate) struct TargetState {
-    /// Objects that need not be created.
+    /// Objects that exist in the target and are used unchanged.
     pub(crate) used: UsedObjects,
-    /// The same, by how they compare with the source's.
+    /// The used objects, by how they compare with the source's.
     pub(crate) in_target: BTreeMap<Key, InTarget>,
-    /// What plugins change.
+    /// Changes that plugins make, by object.
     pub(crate) changes: Changes,
     pub(crate) namespaces: Namespaces,
-    /// What the namespaces to create take over from the source.
+    /// Labels and annotations of the namespaces to create.
     pub(crate) new_namespaces: MetadataByNamespace,
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn check_all(
     } else {
         refusals.extend(same_file(&snapshot.plan));
     }
-    // No controller writes to what is paused, and so nothing of it can be verified either.
+    // No controller writes to a paused object, so a takeover can't be verified either.
     let paused =
         refusals.iter().any(|refusal| matches!(refusal.code, "already-paused" | "paused-by-other-move"));
     if !paused {
@@ -110,7 +110,7 @@ pub(crate) async fn check_all(
     if let Some(warning) = node {
         job.report(warning);
     }
-    // A refusal by the target's server mostly follows from the others: an older provider, a missing right.
+    // A refusal by the target's server mostly follows from the others: an older provider, a missing permission.
     if refusals.is_empty() && used.is_empty() {
         refusals.extend(unfit);
     } else if refusals.is_empty() {
@@ -128,7 +128,7 @@ pub(crate) async fn check_all(
     Ok(TargetState { used, in_target, changes, namespaces, new_namespaces })
 }
 
-/// Reports the risks of the scope that were accepted, and that nothing in this move has. `needed` are the plan's.
+/// Reports accepted risks of the scope that this move doesn't have. `needed` are the plan's.
 fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRisks) {
     let scope = &job.options.scope;
     if scope.accept.is_empty() {
@@ -146,8 +146,8 @@ fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRis
     }
 }
 
-/// What a plugin holds is released in the target at the end, so it can't be in use by a Cluster that stays, nor be kept for another
-/// reason than the plugin's own.
+/// Refuses held objects that would be active on both sides. The target unpauses a held object at the end. So no Cluster that
+/// stays may use it, and only the plugin itself may have it kept.
 fn refuse_held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
     let held = snapshot.plan.steps.iter().filter(|step| job.is_held_kind(&step.key.group_kind));
     let refused = held.filter_map(|step| {
@@ -180,7 +180,7 @@ fn refuse_held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
     refused.collect()
 }
 
-/// What the plan and its objects alone say against the move: asked again after the pause, of objects that are new.
+/// Checks the plan and its objects alone. Runs again after the pause, for new objects.
 fn check_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
     let Snapshot { inventory, plan, .. } = snapshot;
     let handled = find_safe_kinds(job, snapshot);
@@ -206,7 +206,7 @@ fn refuse_running_source(job: &Job) -> Option<Refusal> {
     })
 }
 
-/// Refuses objects that their provider had not finished when the files were copied: no controller is left to finish them.
+/// Refuses objects whose provider was still working on them when the files were copied: no controller can finish that work.
 fn refuse_blocked_files(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal>, Failure> {
     if !job.route.loads_files() {
         return Ok(None);
@@ -230,8 +230,8 @@ fn refuse_blocked_files(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal
     Ok(Some(Refusal { others, ..Refusal::source("block-move", first.clone(), message, way) }))
 }
 
-/// Refuses other names for namespaces of a source that was handed over: it is released when the target has copies of the names that
-/// its list has.
+/// Refuses other namespace names for a handover: the source is deleted from only when the target has copies with the names in
+/// its list.
 fn refuse_mapped_handover(job: &Job) -> Option<Refusal> {
     let map = &job.options.scope.namespace_map;
     (job.route.reads_handover_files() && !map.is_empty()).then(|| Refusal {
@@ -247,8 +247,8 @@ fn refuse_mapped_handover(job: &Job) -> Option<Refusal> {
     })
 }
 
-/// Before anything is changed, the namespace in which a name is taken may still get another name; but not where a move copied what is
-/// there: under another name, the target could run a Cluster twice.
+/// Adds the remedy to give the namespace of a taken name another name. Leaves it out where a move copied the existing objects:
+/// under another name, the target could run a Cluster twice.
 fn offer_namespace_map(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> Refusal {
     let namespace = refusal.object.as_ref().and_then(|there| there.namespace.as_deref());
     let is_copied = copies.iter().any(|copy| copy.namespace.as_deref() == namespace);
@@ -267,14 +267,16 @@ fn offer_namespace_map(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> R
     }
 }
 
-/// The kinds that can move safely. In a directory nothing acts on a copy, which keeps its status, and the source stays in
-/// service, so no kind is at risk; unless the source is handed over.
+/// Returns the kinds that can move safely.
+///
+/// In a directory no controller acts on a copy, which keeps its status, and the source stays in service. So all kinds are safe
+/// there, unless the source is handed over.
 fn find_safe_kinds(job: &Job, snapshot: &Snapshot) -> BTreeSet<GroupKind> {
     let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone());
     if job.route.has_takeover() { planning::find_handled_kinds(&job.plugins, kinds) } else { kinds.collect() }
 }
 
-/// The same checks for objects that appeared between the first list and the one after the pause.
+/// Checks objects that appeared between the first list and the one after the pause.
 pub(crate) async fn check_new_objects(
     job: &Job,
     snapshot: &Snapshot,
@@ -340,8 +342,8 @@ pub(crate) async fn check_no_dependents_lost(job: &Job, snapshot: &Snapshot) -> 
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
-/// Refuses what else in the source would be garbage-collected with the deleted objects. The second list is what would be refused if
-/// no risk was accepted.
+/// Refuses other objects of the source that the garbage collector would delete with the deleted ones. The second list has the
+/// refusals if no risk were accepted.
 async fn refuse_dependents_lost(
     job: &Job,
     snapshot: &Snapshot,
@@ -352,7 +354,7 @@ async fn refuse_dependents_lost(
     let steps = snapshot.plan.steps.iter();
     let deleted = steps.filter(|step| step.treatment().is_deleted_from_source(job.route));
     let namespaces: BTreeSet<String> = deleted.filter_map(|step| step.key.namespace.clone()).collect();
-    // Other namespaces, from which a plugin may have brought objects, were not read completely.
+    // Other namespaces, from which plugins may have added objects, were not read completely.
     let (inside, outside): (BTreeSet<String>, BTreeSet<String>) =
         namespaces.into_iter().partition(|namespace| job.options.scope.includes(Some(namespace)));
     let wishes = planning::collect_wishes(&job.plugins);
@@ -387,7 +389,7 @@ async fn refuse_dependents_lost(
     Ok((refused(scope), refused(&strict)))
 }
 
-/// A cluster without a node that accepts Pods can't run the controllers that the moved objects need.
+/// Warns of a cluster without a node that accepts Pods: it can't run the controllers that the moved objects need.
 async fn warn_without_schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
     #[derive(Deserialize)]
     struct Node {

@@ -1,8 +1,9 @@
-//! Asking the target's server whether it would accept a create, before anything is touched.
+//! Asks the target's server whether it would accept each create, before anything is changed.
 //!
-//! One object a kind, and every one that a plugin changes or the user adds; with `--dry-run=server` all of them. This checks
-//! schema, unknown fields and admission. If an object's namespace doesn't exist yet, the server is asked in one that does, so that
-//! the check creates nothing.
+//! The dry run sends one object for each kind, and every object that a plugin changes or the user adds. With `--dry-run=server`
+//! it sends all objects. This checks schema, unknown fields and admission.
+//!
+//! If an object's namespace doesn't exist yet, the dry run uses an existing one, so that the check creates nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +22,11 @@ use crate::base::requests::side_by_side::{self, DRY_RUNS};
 use crate::read::copy_body;
 use crate::read::snapshot::Snapshot;
 
-/// What plugins change, by object.
+/// Changes that plugins make, by object.
 pub(crate) type Changes = BTreeMap<Key, Vec<PluginChange>>;
 
-/// Asks about the plan's objects except those in `known`; `missing` are the namespaces that the target lacks. Returns what the
-/// target would refuse, and what plugins change.
+/// Asks about the plan's objects except the `known` ones. `missing` are the namespaces that the target lacks. Returns the
+/// refusals of the target, and the changes that plugins make.
 pub(crate) async fn ask_target(
     job: &Job,
     snapshot: &Snapshot,
@@ -54,7 +55,7 @@ pub(crate) async fn ask_target(
     Ok((refusals, changes))
 }
 
-/// Calls plugins' pure hooks once for every object, so that a conflict or a patch out of bounds shows before the pause.
+/// Calls the pure hooks of plugins once for every object, so that a conflict or a patch out of bounds shows before the pause.
 async fn call_pure_hooks<'a>(
     job: &Job,
     snapshot: &Snapshot,
@@ -73,7 +74,7 @@ async fn call_pure_hooks<'a>(
     Ok(changes)
 }
 
-/// The remedy for an object that its users write themselves is to write it otherwise.
+/// Returns the remedy for a refused object. Users who wrote it themselves are told to change it.
 fn remedy_for(step: &Step, otherwise: &str) -> String {
     match step.added_from() {
         Some(file) => {
@@ -140,8 +141,8 @@ async fn ask_about_step(
                 "install the same or a newer version of its provider in the target",
             )))
         }
-        // Our own copy from an earlier run, an object that is used unchanged, or one of the same name in the namespace asked in:
-        // the server has checked the schema all the same.
+        // The existing object is this move's copy from an earlier run, an object that is used unchanged, or an object of the
+        // namespace that stands in. The server has still checked the schema.
         Err(PlaceError::AlreadyExists(_)) => Ok(None),
         Err(
             error @ (PlaceError::Invalid(_)

@@ -1,8 +1,8 @@
 //! Evidence, before anything is deleted, that controllers of the target have taken over.
 //!
-//! The source decides which controllers must show it ([`readiness`]). A controller that could never show it is refused before the
-//! pause. Otherwise users would only learn after the point of no return that a target without controllers looks the same as one
-//! whose controllers have nothing to report.
+//! The source decides which controllers must show evidence ([`readiness`]). A controller that could never show it is refused
+//! before the pause. Otherwise users would learn too late that a target without controllers looks like one whose controllers
+//! have nothing to report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ fn record_used_risks<'a>(job: &Job, kinds: impl Iterator<Item = &'a GroupKind>) 
     job.used_risks.insert_kinds(Risk::Unverified, kinds);
 }
 
-/// Whether a user paused it. A pause by this move doesn't count.
+/// Returns true if a user paused the object. A pause by this move doesn't count.
 fn is_paused_by_user(job: &Job, object: &Object) -> Result<bool, Failure> {
     let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Source, error))?;
     let paused = paused && !pause::is_out_of_date(&object.meta, &job.move_id);
@@ -82,8 +82,8 @@ fn find_expectations(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
         .map_err(|error| Failure::Object(Side::Source, error))
 }
 
-/// Waits until the target's controllers report what the source's did, written `since` the commit by the target's clock; if that
-/// is not when they were resumed, since the copies were made.
+/// Waits until the target's controllers report the same as the source's did. Only writes `since` the commit count, by the
+/// target's clock; without that time, writes after the copies' creation count.
 pub(crate) async fn wait_for_takeover(
     job: &Job,
     list: &ReleaseList,
@@ -146,8 +146,8 @@ pub(crate) async fn wait_for_takeover(
     }
 }
 
-/// Objects that would be deleted but are missing where a resumed run looked, fetched by name: lists have only what is served and
-/// shown today, and objects missing from them would be deleted without a check of their controllers.
+/// Reads the objects that would be deleted but are missing in `known`, by name. Lists contain only kinds that are served and
+/// shown today. Without these reads, objects missing from lists would be deleted without a check of their controllers.
 pub(crate) async fn get_unlisted(
     job: &Job,
     list: &ReleaseList,
@@ -168,13 +168,13 @@ pub(crate) async fn get_unlisted(
     Ok(Inventory::new(found.into_iter().flatten().collect()))
 }
 
-/// The kinds that no controller was seen to take over, because a user accepted that.
+/// Returns the kinds whose takeover is not checked, because a user accepted that.
 pub(crate) fn find_unverified_kinds(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
     let accepted = |kind: &GroupKind| {
         job.options.accept.contains(Risk::TakeoverUnchecked)
             || job.options.accept.contains_kind(Risk::Unverified, kind)
     };
-    // Nothing is deleted from files; their copies are verified all the same.
+    // Nothing is deleted from files, but their copies are verified.
     let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
     let verified = |entry: &&Entry| !entry.used && (entry.fate == Fate::Delete || !deletes);
     let moved = list.entries.iter().filter(verified);

@@ -1,7 +1,8 @@
-//! Objects that already exist in the target under a name to be created.
+//! Finds objects of the target that already have a name that the move would create.
 //!
-//! An existing object is never overwritten unless it carries this move's mark, with its proof. Objects that others need too (cluster-scoped
-//! objects, shared classes) are used if their content matches; any other object of the same name stops the move.
+//! An existing object is never overwritten unless it has this move's mark with its proof. Objects that others need too
+//! (cluster-scoped objects, shared classes) are used if their content matches. Any other object of the same name stops the
+//! move.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,31 +27,31 @@ use crate::base::requests::listing::{self, Collection, Listed};
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::read::snapshot::Snapshot;
 
-/// The code of the refusal if an object of somebody else has the name.
+/// Code of the refusal if another object has the name.
 pub(crate) const EXISTS: &str = "exists";
 
-/// Objects that need not be created: they exist and stay unchanged.
+/// Objects that exist in the target and are used unchanged, with their UIDs there.
 pub(crate) type UsedObjects = BTreeMap<Key, Uid>;
 
-/// What the target has under the names of a plan.
+/// Objects of the target that have names of a plan.
 #[derive(Default)]
 pub(crate) struct Existing {
     pub(crate) used: UsedObjects,
-    /// The same objects, by how they compare with the source's.
+    /// The used objects, by how they compare with the source's.
     pub(crate) in_target: BTreeMap<Key, InTarget>,
     /// The objects that are in the way.
     pub(crate) refusals: Vec<Refusal>,
-    /// The objects in the way that a move copied, by their names in the target. Their Clusters may be those that are to move.
+    /// The objects in the way that a move copied, by their names in the target. Their Clusters may be the Clusters to move.
     pub(crate) copies: BTreeSet<Key>,
 }
 
-/// Looks up every name that is to be created.
+/// Looks up every name that the move would create.
 pub(crate) async fn find_existing(job: &Job, snapshot: &Snapshot) -> Result<Existing, Failure> {
     let wanted = collections_of_plan(job, snapshot, Side::Target)?;
     let there = index_by_key(listing::list_metas(&job.target, LISTS, wanted).await?)?;
     let mut existing = Existing::default();
     let taken = snapshot.plan.steps.iter().filter_map(|step| Some((step, there.get(&step.key)?)));
-    // A user without permission to change an object isn't told how it compares with theirs, either.
+    // For an object that the user has no permission to change, no difference is reported.
     let refused: BTreeMap<&Key, Refusal> = snapshot
         .plan
         .steps
@@ -111,8 +112,8 @@ pub(crate) async fn find_existing(job: &Job, snapshot: &Snapshot) -> Result<Exis
     Ok(existing)
 }
 
-/// Whether an object is where the one who asks for a confined move has no say: in other namespaces, and outside of all. Where it
-/// would be, the target's definition of its kind says.
+/// Returns true if a confined move may not create this object: it is outside of the move's namespace. The target's definition
+/// of its kind decides whether it is cluster-scoped.
 fn is_outside(job: &Job, key: &Key) -> bool {
     let Options { confined, scope, .. } = &job.options;
     let there = job.kinds.target.get(&key.group_kind).is_some_and(|kind| kind.namespaced);
@@ -120,8 +121,8 @@ fn is_outside(job: &Job, key: &Key) -> bool {
     *confined == Some(Side::Target) && !(own && there)
 }
 
-/// Whether an object of other namespaces is nobody's business: Secrets and the like, and what is only carried along. Classes with
-/// their templates, and what is in no namespace, are for all.
+/// Returns true if the report must not mention this object. These are core objects, such as Secrets, and also copied objects in
+/// other namespaces. Classes, templates and cluster-scoped objects are public.
 fn is_hidden(job: &Job, step: &Step) -> bool {
     let of_others = step.is_carried() || step.key.group_kind.group.is_empty();
     of_others && step.key.namespace.is_some() && is_outside(job, &step.key)
@@ -144,9 +145,10 @@ fn refuse_outside(job: &Job, key: &Key) -> Refusal {
     }
 }
 
-/// Reports what is used although the move that created it may still be rolled back. Such a move may be under way from another
-/// source, where this one can't look: only its commit leaves a record in the target. To refuse was rejected: the summaries of old
-/// moves are removed, too, and what they copied is to be used.
+/// Reports used objects whose move may still be rolled back. That move may be under way from another source, which this run
+/// can't read: only its commit leaves a record in the target.
+///
+/// A refusal was rejected: summaries of old moves are removed, and the objects that these moves copied should be used.
 async fn report_revocable(job: &Job, makers: BTreeMap<String, Vec<Key>>) -> Result<(), Failure> {
     if makers.is_empty() || job.target.end_kind.is_files() {
         return Ok(());
@@ -163,8 +165,11 @@ async fn report_revocable(job: &Job, makers: BTreeMap<String, Vec<Key>>) -> Resu
     Ok(())
 }
 
-/// An object that is used stays as it is, so an owner that moves only now is none of its owners there. The patch that would add it
-/// was rejected: if a rollback then deleted that owner, the garbage collector could delete the object that others use.
+/// Reports owners that a used object doesn't get. The object stays unchanged, so an owner that only this move creates is not
+/// added.
+///
+/// A patch that adds the owner was rejected: if a rollback deleted that owner, the garbage collector could delete the object
+/// that others use.
 fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> Result<(), Failure> {
     let owned_there = |owner: &Key| {
         let mut owners = there.owner_references.iter();
@@ -193,26 +198,26 @@ fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Me
 }
 
 pub(crate) enum Verdict {
-    /// Its UID is used.
+    /// The existing object is used, with this UID.
     Use(Uid, InTarget),
-    /// It was deleted in the meantime.
+    /// The object was deleted in the meantime.
     Gone,
-    /// It is not ours.
+    /// The object belongs to others.
     Foreign(Refusal),
 }
 
-/// What to do about an object in the target that this move did not create.
+/// Judges an object in the target that this move did not create.
 pub(crate) async fn judge_existing(job: &Job, snapshot: &Snapshot, step: &Step) -> Result<Verdict, Failure> {
     let kind = &job.kind_of_copy(snapshot.object(step)?)?;
     let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
     if is_shareable(job, snapshot, step, &there.meta) {
         let differs = find_differences(snapshot.object(step)?, &there)?;
-        // What an earlier move copied is deleted from the source in the end: a copy that differs must not be all that is left.
+        // At the end of an earlier move, its source's object is deleted. A copy that differs must not be the only one left.
         let replaceable = is_for_all(snapshot, step);
         if differs.is_empty() {
             return Ok(Verdict::Use(there.meta.uid, InTarget::Same));
         }
-        // Which of several passwords differs is nobody's business.
+        // The message doesn't show which part of a Secret differs.
         let secret = step.key.group_kind.is_secret();
         if job.options.accept.contains(Risk::ExistingDiffers) && replaceable {
             job.used_risks.insert(Risk::ExistingDiffers);
@@ -238,8 +243,8 @@ pub(crate) async fn judge_existing(job: &Job, snapshot: &Snapshot, step: &Step) 
     Ok(Verdict::Foreign(refuse_foreign(job, &step.key, &there.meta)))
 }
 
-/// Whether one object can serve several moves: objects kept in the source because others need them, classes with their
-/// templates, which many Clusters use, and what an earlier move copied for another Cluster.
+/// Returns true if one object can serve several moves. These are objects kept in the source because others need them, classes
+/// with their templates, and objects that an earlier move copied for another Cluster.
 fn is_shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool {
     let copied = || {
         there.annotations.contains_key(MARK)
@@ -249,20 +254,20 @@ fn is_shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bo
     is_for_all(snapshot, step) || copied()
 }
 
-/// Whether two sides would act on one machine if each had a copy, as of hosts.
+/// Returns true if two sides would act on one machine if each had a copy, as with hosts.
 fn is_for_one_side(job: &Job, kind: &GroupKind) -> bool {
     job.is_held_kind(kind) || job.options.scope.accept.contains_kind(Risk::NoPlugin, kind)
 }
 
-/// Whether the import of files can have found this object in the target and used it ([`shareable`], as far as the object itself
-/// says).
+/// Returns true if the import of files may have used this existing object of the target ([`is_shareable`], as far as the object
+/// itself shows).
 pub(crate) fn can_be_used(job: &Job, kind: &GroupKind, there: &Meta) -> bool {
     let for_all = is_cluster_class(kind) || kind.kind.ends_with(TEMPLATE);
     let copied = there.annotations.contains_key(MARK) && kind.group != names::GROUP_CLUSTER;
     for_all || (copied && !is_for_one_side(job, kind))
 }
 
-/// Whether it is kept in the source, or a class or one of its templates.
+/// Returns true if the object is kept in the source, or is a class or one of its templates.
 fn is_for_all(snapshot: &Snapshot, step: &Step) -> bool {
     let class = |key: &Key| is_cluster_class(&key.group_kind);
     let below_class =
@@ -271,8 +276,10 @@ fn is_for_all(snapshot: &Snapshot, step: &Step) -> bool {
     step.fate != Fate::Move || class(&step.key) || template()
 }
 
-/// Whether an earlier move can have copied the object for another Cluster: it belongs to none, or nothing acts on it by itself. Its
-/// owners don't tell: the garbage collector has taken those that moved off the source's.
+/// Returns true if an earlier move can have copied the object for another Cluster: it belongs to no Cluster, or no controller
+/// acts on it alone.
+///
+/// Owners don't show that, because the garbage collector has removed references to moved owners from the source's object.
 fn is_for_many(scope: &Scope, step: &Step) -> bool {
     let kind = &step.key.group_kind;
     // Accepting a kind of Cluster API's own, whose controllers act on each object, shares nothing (`core/src/named.rs`).
@@ -281,13 +288,13 @@ fn is_for_many(scope: &Scope, step: &Step) -> bool {
     !is_cluster(kind) && (step.cluster.is_none() || passive)
 }
 
-/// The Cluster of a step: it may be the Cluster itself.
+/// Returns the Cluster of a step, which may be the Cluster itself.
 fn cluster_of(step: &Step) -> Option<&Key> {
     step.cluster.as_ref().or_else(|| is_cluster(&step.key.group_kind).then_some(&step.key))
 }
 
-/// One refusal for each Cluster of which the target has objects: two management clusters that act on the same machines matter more
-/// than each name that is taken. Controllers act on what is there, so none of it is to be deleted by hand.
+/// Returns one refusal for each Cluster of which the target has objects. Two management clusters that act on the same machines
+/// matter more than single names. Controllers act on the existing objects, so no remedy says to delete any.
 async fn refuse_managed_twice(
     job: &Job,
     snapshot: &Snapshot,
@@ -308,7 +315,7 @@ async fn refuse_managed_twice(
     };
     let refusal = |(cluster, keys): (&Key, Vec<&Key>)| {
         let marks = keys.iter().filter_map(|key| there.get(*key)?.annotations.get(MARK));
-        // Others put this move's mark there.
+        // A mark of this move without proof was written by others.
         let makers: BTreeSet<&String> = marks.filter(|id| **id != job.move_id).collect();
         let makers: Vec<String> = makers.into_iter().map(|id| describe_maker(id, &ended)).collect();
         let by =
@@ -353,7 +360,7 @@ async fn refuse_managed_twice(
     Ok(taken.into_iter().map(refusal).collect())
 }
 
-/// The move that created a copy, and its end, if the target remembers that.
+/// Describes the move that created a copy, and its end if the target still has the summary.
 fn describe_maker(id: &str, ended: &[Finished]) -> String {
     match ended.iter().find(|finished| finished.move_id == id) {
         Some(Finished { files, source_label, ended_at, .. }) => {
@@ -364,7 +371,7 @@ fn describe_maker(id: &str, ended: &[Finished]) -> String {
     }
 }
 
-/// The refusal for an object of the same name that belongs to someone else.
+/// Returns the refusal for an object of the same name that belongs to others.
 pub(crate) fn refuse_foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
     let key = job.target.own_name(key);
     let whose = match there.annotations.get(MARK) {
@@ -382,7 +389,7 @@ pub(crate) fn refuse_foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
     }
 }
 
-/// The paths in which the target's object lacks content of the source's, apart from irrelevant metadata.
+/// Returns the paths in which the target's object lacks content of the source's, apart from irrelevant metadata.
 fn find_differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
     let mut wanted = source.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Status belongs to each side's controllers; so do labels and annotations of cluster-wide objects.
@@ -394,7 +401,7 @@ fn find_differences(source: &Object, there: &Object) -> Result<Vec<String>, Fail
     Ok(body::find_lost_fields(&wanted, &there))
 }
 
-/// What every object on a side with a kind and namespace of the plan is, and whose.
+/// Lists the identities of all objects on a side with a kind and namespace of the plan.
 pub(crate) async fn list_identities(
     job: &Job,
     snapshot: &Snapshot,
@@ -405,7 +412,7 @@ pub(crate) async fn list_identities(
     )
 }
 
-/// The kinds of a plan, and their namespaces.
+/// Returns the kinds of a plan, with their namespaces.
 fn collections_of_plan(job: &Job, snapshot: &Snapshot, side: Side) -> Result<Vec<Collection>, Failure> {
     let mut wanted = Vec::new();
     for (gk, namespaces) in snapshot.namespaces_by_kind(side) {

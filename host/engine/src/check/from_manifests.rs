@@ -1,4 +1,4 @@
-//! What the user adds from files: whether it is what the move began with, and whether there is a namespace for it.
+//! Checks objects from manifests: the files are those that the move began with, and each namespace exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::read::snapshot::Snapshot;
 
-/// How many objects are named in a line.
+/// Largest number of objects that a message names.
 const MAX_NAMED: usize = 3;
 
-/// Whether a run was given the files that its move began with: the record has no copy of what is in them.
+/// Checks that the files are those that the move began with. The record has no copy of their content.
 pub(crate) fn check_same_manifests(record: &Record, given: &[Addition]) -> Result<(), Failure> {
     let begun = &record.scope.from_manifests;
     let given: BTreeSet<Added> = given.iter().map(|addition| addition.record_entry().clone()).collect();
@@ -49,8 +49,8 @@ pub(crate) fn check_same_manifests(record: &Record, given: &[Addition]) -> Resul
     Err(Failure::Inputs(why))
 }
 
-/// Refuses what is added to a namespace that neither side has, and that is not added itself: its name may be mistyped. `missing`
-/// are the namespaces that the target lacks.
+/// Refuses objects that are added to a namespace that neither side has, and that is not added itself: its name may be mistyped.
+/// `missing` are the namespaces that the target lacks.
 pub(crate) async fn refuse_without_namespace(
     job: &Job,
     snapshot: &Snapshot,
@@ -93,7 +93,8 @@ pub(crate) async fn refuse_without_namespace(
     Ok(refusals)
 }
 
-/// Without permission to look, it counts as there: then the move creates it.
+/// Returns true if the source has the namespace. Without permission to read it, it counts as existing: then the move creates
+/// it.
 async fn is_in_source(job: &Job, namespace: &str) -> Result<bool, Failure> {
     let name = GroupKind::new("", "Namespace");
     let Some(kind) = job.kinds.source.get(&name) else { return Ok(false) };

@@ -1,8 +1,8 @@
-//! Objects that were created in the source after the commit, as dependents of objects about to be deleted.
+//! Refuses objects that were created in the source after the commit, as dependents of objects that are about to be deleted.
 //!
-//! At the commit, every dependent of a moved object is moved, left by a plugin or given up with `--accept dependents-lost`. While the target
-//! is waited for, or if the move is resumed days later, people and controllers have time to add more, and the garbage collector
-//! would silently delete those with their owners.
+//! At the commit, every dependent of a moved object is moved, left by a plugin, or accepted with `--accept dependents-lost`.
+//! While the run waits for the target, or before a later resume, people and controllers may create more dependents. The garbage
+//! collector would silently delete these with their owners.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::requests::listing::{self, Collection};
 use crate::base::requests::side_by_side::EMPTY_LISTS;
 
-/// Refuses if an object that was created after the move began would be garbage-collected with what the move deletes.
+/// Refuses if an object that was created after the move began would be garbage-collected with the deleted ones.
 pub(crate) async fn refuse_new_dependents(
     job: &Job,
     list: &ReleaseList,
@@ -41,7 +41,7 @@ pub(crate) async fn refuse_new_dependents(
     }
 }
 
-/// Kinds that can't be listed were warned about before the move began.
+/// Lists the objects of all kinds that the user can list. For the others, a warning was reported before the move began.
 async fn list_identities(job: &Job, wanted: Vec<Collection>) -> Result<Vec<(Arc<Kind>, Meta)>, Failure> {
     let mut found = Vec::new();
     for ((kind, _), listed) in listing::list_identities(&job.source, EMPTY_LISTS, wanted).await? {

@@ -1,8 +1,8 @@
-//! Moves of which one side went back to an earlier state: what the objects of both show.
+//! Judges moves of which one side went back to an earlier state, by the objects of both sides.
 //!
-//! Management clusters are restored from backups, with their records. A record that is missing may never have been written, may have
-//! been removed at the end of its move, or may be lost; and a record that is there may be older than the other side's. Only what else
-//! the two sides have tells these apart.
+//! Management clusters are restored from backups, with their records. A missing record may never have been written, may have
+//! been removed at the end of its move, or may be lost. An existing record may be older than the other side's. Only the other
+//! objects of both sides tell these cases apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +20,8 @@ use crate::base::state::cluster_copies::{ClusterSides, KindsOfSide, ReportedEnd,
 use crate::base::state::moves::{FoundMove, is_of_earlier_attempt};
 use crate::base::state::records::{Records, Stored};
 
-/// Judges a move by the objects of both sides, if their records don't fit each other or one of them is missing. `target` has the
-/// records of the target. Both sides were asked.
+/// Judges a move by the objects of both sides, if their records don't match or one of them is missing. `target` has the records
+/// of the target. Both sides were asked.
 pub(crate) async fn judge_move(
     found: &FoundMove,
     sides: &Both<Handle>,
@@ -73,11 +73,11 @@ pub(crate) async fn judge_move(
         Both { source: Some(source), target: Some(stored) }
             if has_deleted_nothing(&source.record) && stored.record.phase >= Phase::Settled =>
         {
-            // The list goes last of all, and the source's record says before that whether deleting has begun.
+            // The list is removed last, and before that the source's record says whether deleting has begun.
             let committed = source.record.release_digest.as_deref();
             match target.read_committed_list(stored, committed).await {
                 Ok(None) => {}
-                // A list that can't be read is there. A command that needs it says what is wrong with it; other moves don't.
+                // An unreadable list counts as existing. A command that needs the list reports the error; other moves don't.
                 Ok(Some(_)) | Err(Failure::Record(_)) => return Ok(None),
                 Err(other) => return Err(other),
             }
@@ -87,7 +87,7 @@ pub(crate) async fn judge_move(
                     None => OneSidedMove::ClosedInTarget { proof: Some(proof) },
                 }));
             }
-            // The target has run since then: of what ran there, an older state lacks what came after it.
+            // The target has run since then. A target in an older state lacks later changes of objects that ran there.
             Ok(Some(match clusters.find_running(&source.record).await? {
                 Some(Running::Now(proof)) => match clusters.find_woken(&source.record, &proof).await? {
                     Some(went_back) => went_back,
@@ -106,7 +106,7 @@ pub(crate) async fn judge_move(
                 None => find_summary(target, &source.record).await?,
             };
             let proof = match at_target {
-                // A first target that returns at rest has only lost what came after it.
+                // A first target that returns with paused copies has only lost later changes.
                 Some(stored) if is_earlier => describe_progress(&stored.record)
                     .map(|says| format!("{says}, by the record of an earlier attempt")),
                 Some(stored) => describe_progress(&stored.record),
@@ -125,8 +125,8 @@ pub(crate) async fn judge_move(
         }
         Both { source: None, target: Some(stored) } => {
             let Some(list) = target.read_list(stored).await? else {
-                // A rollback that removes the copies removes the list last, and so does the end of a move. In between, the list
-                // must be there.
+                // A rollback removes the list last, after the copies, and so does the end of a move. In between, the list must
+                // exist.
                 let lost = stored.record.phase > Phase::Copied && found.orphaned;
                 return Ok(lost.then_some(OneSidedMove::LastCopyInTarget));
             };
@@ -150,7 +150,7 @@ fn describe_ended(summary: &Finished) -> String {
     format!("the target says that move {} ended at {}", summary.move_id, summary.ended_at)
 }
 
-/// What a target's record says that it can say only after the source's said Committed.
+/// Describes progress in a target's record that proves a commit in the source's record.
 fn describe_progress(record: &Record) -> Option<String> {
     let Record { move_id, phase, finish_alone, .. } = record;
     let says = match finish_alone {
@@ -169,7 +169,7 @@ struct Moved<'a> {
 }
 
 impl Moved<'_> {
-    /// The UIDs that they have in the source, as far as the target has a list or a summary.
+    /// Reads the UIDs that the Clusters have in the source, as far as the target has a list or a summary.
     async fn read_uids(&self) -> Result<BTreeSet<Uid>, Failure> {
         let list = match self.stored {
             Some(stored) => self.records.read_list(stored).await?,
@@ -182,8 +182,8 @@ impl Moved<'_> {
     }
 }
 
-/// Judges whether the target went on without this state of the source: `proof` says so, or a copy runs. `is_recorded` says that the
-/// record is the source's own.
+/// Judges whether the target went on without this state of the source: `proof` shows it, or a copy runs. `is_recorded` means
+/// that the record is the source's own.
 async fn judge_source_state(
     clusters: ClusterSides<'_>,
     (record, is_recorded): (&Record, bool),
@@ -194,7 +194,7 @@ async fn judge_source_state(
         Some(proof) => Some(Running::Now(proof)),
         None => clusters.find_running(record).await?,
     };
-    // That a copy is paused again shows nothing that a running source would have to be paused for.
+    // A copy that is paused again doesn't prove a takeover, so a running source needs no pause.
     let Some(Running::Now(proof)) = running else { return Ok(running.map(OneSidedMove::from)) };
     let awake = clusters.find_awake(record, &moved.read_uids().await?).await?;
     Ok(Some(match awake.is_empty() {
@@ -220,7 +220,7 @@ async fn judge_without_source_record(
         };
         return Ok((deletes && found.orphaned).then_some(verdict));
     }
-    // With what this move noted on them, but without a record: that was removed, and not restored.
+    // Objects with this move's annotations but without a record: the record was removed, and not restored.
     if there.iter().any(|meta| pause::is_ours(meta, &record.move_id)) {
         return Ok(None);
     }
@@ -230,7 +230,7 @@ async fn judge_without_source_record(
 
 /// The objects in the source under the names that a move deletes there.
 struct Listed {
-    /// Those that moved.
+    /// Objects that moved.
     there: Vec<Meta>,
     /// Clusters with other UIDs.
     others: Vec<Key>,

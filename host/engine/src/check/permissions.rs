@@ -1,4 +1,4 @@
-//! The permissions that the users of both sides need: checked before a run does anything, and listed for those who grant them.
+//! Checks the permissions that the users of both sides need before a run changes anything, and lists them for administrators.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ use crate::read::snapshot::Snapshot;
 
 /// The code of the refusal.
 const CODE: &str = "rights-missing";
-/// Largest number of verbs or resources that are named together.
+/// Largest number of verbs or resources that a message names.
 const MAX_NAMED: usize = 30;
 /// Patch and delete are for a rollback, and for unpausing.
 const IN_TARGET: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
@@ -33,16 +33,16 @@ const IN_TARGET: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete
 /// The permissions that a move needs on one side, in that side's names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Permissions {
-    /// Without any of these it is refused.
+    /// Permissions without which the move is refused.
     pub needed: BTreeSet<Access>,
-    /// Without any of these it goes on, and knows less: what its checks and plugins read.
+    /// Permissions without which checks and plugins know less, but the move goes on.
     pub checks: BTreeSet<Access>,
-    /// Manifests of the namespaces that the move would create: a role can be created only in a namespace that exists.
+    /// Manifests of the namespaces that the move would create. A role can be created only in an existing namespace.
     pub namespaces: Vec<Value>,
 }
 
 impl Permissions {
-    /// Those of a plan, after everything was read for it and checked.
+    /// Returns the permissions of a plan, after everything was read and checked.
     pub(crate) async fn for_plan(
         job: &Job,
         snapshot: &Snapshot,
@@ -70,7 +70,7 @@ impl Permissions {
     }
 }
 
-/// Asks both API servers about everything that the run will do.
+/// Asks both API servers for the permissions of everything that the run will do.
 pub(crate) async fn find_missing(
     job: &Job,
     snapshot: &Snapshot,
@@ -78,7 +78,7 @@ pub(crate) async fn find_missing(
 ) -> Result<Vec<Refusal>, Failure> {
     let Both { source, mut target } = list_needed(job, snapshot)?;
     if makes_namespaces {
-        // What is created is removed by a rollback.
+        // A rollback removes the created namespaces.
         target.extend(["create", "delete"].map(access_to_namespaces));
     }
     let (there, here) = tokio::try_join!(
@@ -98,7 +98,7 @@ fn access_to_namespaces(verb: &'static str) -> Access {
     }
 }
 
-/// Asks one API server. The target's record is first written by the commit: its namespace must be there by then, or be created.
+/// Asks one API server. The commit is the first write of the target's record: its namespace must exist by then, or be created.
 async fn find_missing_on(
     job: &Job,
     side: Side,
@@ -106,7 +106,7 @@ async fn find_missing_on(
 ) -> Result<Option<Refusal>, Failure> {
     let create = access_to_namespaces("create");
     let is_needed = !asked.insert(create.clone());
-    // A lease that is held was written there.
+    // A lease that this run holds was written to that namespace.
     let has_written = side == Side::Source && job.locks.is_some();
     let keeps_record = !job.handle(side).end_kind.is_files() && !has_written;
     let records = if keeps_record { Some(job.records(side)?) } else { None };
@@ -130,7 +130,7 @@ async fn find_missing_on(
     }
 }
 
-/// What the run will do in namespaces that exist, in the source's names.
+/// Returns the permissions that the run needs in existing namespaces, in the source's names.
 fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Failure> {
     let mut needed: Both<BTreeSet<Access>> = Both::default();
     let Both { source, target } = &mut needed;
@@ -142,7 +142,8 @@ fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>,
         // Kept objects are paused and unpaused too, except those that are also copied.
         let verbs = ["get", "list", "watch", "patch"];
         let verbs = verbs.into_iter().take(if treatment.can_be_paused() { 4 } else { 2 });
-        // Perhaps the source doesn't even serve the kind of what is added; if it does, a rollback looks there for what it has paused.
+        // The source may not serve the kind of an object from a manifest. If it does, a rollback looks there for objects that
+        // it has paused.
         match job.kind(Side::Source, &step.key.group_kind) {
             Ok(there) => {
                 source.extend(verbs.map(|verb| access(verb, there)));
@@ -165,10 +166,10 @@ fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>,
     Ok(needed)
 }
 
-/// Permissions that records and leases need.
+/// Returns the permissions for records and leases.
 fn list_needed_by_records(namespace: &str, seals: bool) -> Both<BTreeSet<Access>> {
     let leases = "coordination.k8s.io";
-    // Whoever finishes alone keeps others out, too.
+    // A target that finishes alone needs leases, too.
     let alone = seals.then_some((Side::Target, leases, "leases"));
     let ours = [
         (Side::Source, leases, "leases"),
@@ -188,7 +189,7 @@ fn list_needed_by_records(namespace: &str, seals: bool) -> Both<BTreeSet<Access>
     needed
 }
 
-/// What plugins may read, in the source's names.
+/// Returns the permissions for objects that plugins may read, in the source's names.
 fn list_read_by_plugins(job: &Job, snapshot: &Snapshot, side: Side) -> BTreeSet<Access> {
     let mut reads = BTreeSet::new();
     let moving: Vec<Option<String>> = snapshot.plugin_view().namespaces.into_iter().map(Some).collect();
@@ -221,9 +222,9 @@ fn access_to(verb: &'static str, kind: &Kind, namespace: Option<String>) -> Acce
 /// Returns true if a run without permission to read this goes on without it.
 fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
     match (access.group.as_str(), access.resource.as_str()) {
-        // Which clusters these are, whether a namespace exists, and whether Pods can run.
+        // These identify clusters, and show whether a namespace exists and whether Pods can run.
         ("", "namespaces" | "nodes") | (names::GROUP_CLUSTERCTL, "providers") => return true,
-        // The source's labels say what moves.
+        // The source's labels select the kinds that move.
         ("apiextensions.k8s.io", "customresourcedefinitions") => return side == Side::Target,
         _ => {}
     }
@@ -233,7 +234,7 @@ fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
         .of(side)
         .values()
         .find(|kind| kind.plural == access.resource && kind.group_kind.group == access.group);
-    // Other namespaces, where others may use what moves; and other kinds, which may depend on what is deleted.
+    // Other namespaces have other users of moved objects; other kinds may depend on deleted objects.
     let elsewhere = match (&job.options.scope.namespaces, &access.namespace) {
         (Namespaces::All, _) => false,
         (Namespaces::One(_), None) => kind.is_some_and(|kind| kind.namespaced),
@@ -242,7 +243,7 @@ fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
     elsewhere || kind.is_some_and(|kind| !is_read(kind, &wishes))
 }
 
-/// Asks an API server which of these permissions the user doesn't have.
+/// Returns these permissions that the user doesn't have, as the API server reports.
 async fn find_denied(handle: &Handle, asked: BTreeSet<Access>) -> Result<Vec<Access>, Failure> {
     match handle.capabilities().judges {
         true => handle.find_denied(&asked.into_iter().collect::<Vec<_>>()).await,
@@ -265,7 +266,7 @@ fn refuse_denied(side: Side, record_namespace: &str, denied: &[Access]) -> Refus
     }
 }
 
-/// Permissions in a line: resources with the same verbs in the same namespace together.
+/// Describes permissions in one line, which groups resources with the same verbs in the same namespace.
 fn describe_permissions(denied: &[Access]) -> String {
     let mut verbs: BTreeMap<(Option<&str>, String), BTreeSet<&str>> = BTreeMap::new();
     for access in denied {
@@ -287,20 +288,22 @@ fn describe_permissions(denied: &[Access]) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Names everything at once that the users lack, if a run was denied something before its plan was made. What moves is not known
-/// then, but only what can. The server's own answer stays: other things than permissions are denied, too, by webhooks for one.
+/// Replaces a first denied request, before a plan exists, with a refusal that names all missing permissions. Without a plan,
+/// these are the permissions for every object that can move.
+///
+/// The server's own message stays, because other causes than permissions deny requests, such as webhooks.
 pub(crate) async fn name_all_missing(setup: &Setup, stop: Stop) -> Stop {
     let denied = match &stop.failure {
         Failure::Place { side, error: PlaceError::Forbidden(_), .. } => Some(*side),
         Failure::Refused(refusals) => match refusals.as_slice() {
-            // The others are of a plan, and name everything.
+            // Other refusals come from a plan, and name all permissions.
             [Refusal { code: CODE, object: Some(_), side, .. }]
             | [Refusal { code: DEFINITIONS_UNREADABLE, side, .. }] => Some(*side),
             _ => None,
         },
         _ => None,
     };
-    // An agent says itself which of its rules it is.
+    // An agent itself reports the rule that denied a request.
     let denied = denied.filter(|side| setup.sides.of(*side).vouches_for_kinds());
     let Some(side) = denied else { return stop };
     if stop.exit != Exit::Refused || stop.phase.is_some() {
@@ -308,7 +311,7 @@ pub(crate) async fn name_all_missing(setup: &Setup, stop: Stop) -> Stop {
     }
     match find_missing_for_any_plan(setup).await {
         Ok(mut refusals) => {
-            // What is missing on the other side alone is not what was denied.
+            // Permissions that are missing only on the other side didn't cause the denial.
             let Some(refusal) = refusals.iter_mut().find(|refusal| refusal.side == side) else { return stop };
             if matches!(stop.failure, Failure::Place { .. }) {
                 refusal.message = format!("{}; what was denied first: {}", refusal.message, stop.failure);
@@ -348,7 +351,7 @@ async fn find_missing_for_any_plan(setup: &Setup) -> Result<Vec<Refusal>, Failur
             || (there.labels.unread
                 && kind.group.ends_with(names::GROUP_CLUSTER)
                 && kind.group != names::GROUP_CLUSTERCTL);
-        // Users of one namespace can do without what is outside of any.
+        // Users of one namespace don't need cluster-scoped objects.
         let is_in_scope = there.namespaced || scope.is_none();
         let Some(here) = kinds.target.get(kind).filter(|_| can_move && is_in_scope) else { continue };
         let namespace = scope.clone().filter(|_| there.namespaced);

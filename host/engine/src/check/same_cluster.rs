@@ -1,4 +1,4 @@
-//! Telling source and target apart: moving a cluster onto itself would delete everything it has.
+//! Tells source and target apart: moving a cluster onto itself would delete all of its objects.
 
 use pivot_core::refusal::Refusal;
 use pivot_core::remedy::Remedy;
@@ -12,12 +12,12 @@ use crate::base::requests::side::Handle;
 use crate::base::state::lease;
 use crate::base::state::record_namespace::RecordNamespace;
 
-/// Tells if a run may create the record namespace.
+/// Decides whether a run may create the record namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunAccess {
-    /// Only reads.
+    /// The run only reads.
     Reads,
-    /// Moves, resumes or rolls back.
+    /// The run moves, resumes or rolls back.
     Writes,
 }
 
@@ -58,7 +58,8 @@ pub(crate) async fn refuse_same_place(
     }))
 }
 
-/// If kube-system can't be read: whether a temporary Lease with a unique name, created in the source, shows up in the target.
+/// Returns true if a temporary Lease with a unique name, created in the source, appears in the target. Needed where kube-system
+/// can't be read.
 async fn is_probe_lease_visible(
     (source, target): (&Handle, &Handle),
     kinds: &Kinds,
@@ -83,7 +84,7 @@ async fn is_probe_lease_visible(
         RunAccess::Reads => source.create(kind, &body, Change::Real).await,
     };
     match created {
-        // No run has kept records here. If the two are one cluster, a plan refuses its objects as taken.
+        // No run has kept records here. If both are one cluster, a plan refuses its objects because their names are taken.
         Err(PlaceError::NotFound(_)) if run == RunAccess::Reads => return Ok(false),
         created => created.map_err(failed)?,
     };

@@ -1,7 +1,11 @@
-//! Moves that ended, and whose source has their Clusters again: it was restored from a backup, with nothing that names the move.
+//! Finds ended moves whose source has their Clusters again: the source was restored from a backup without any record of the
+//! move.
 //!
-//! Only the summaries in the target tell of such a move, so that it is the target's claim: nothing in the source follows from it. A summary that names this source and this target, a UID that a Cluster had there,
-//! and a copy in the target that has the move's mark: together they show that the source is in a state of before the move.
+//! Only the summaries in the target mention such a move. They are the target's claim, and nothing in the source follows from
+//! them.
+//!
+//! Three facts together show that the source is in a state of before the move: a summary that names this source and this
+//! target, a UID that a Cluster had there, and a copy in the target with the move's mark.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +28,7 @@ pub(crate) struct EndedBetween<'a> {
     pub(crate) sides: &'a Both<Handle>,
     pub(crate) kinds: &'a Both<KindsOfSide>,
     pub(crate) identities: &'a Both<Option<Uid>>,
-    /// The only namespace whose objects the user may learn of.
+    /// The only namespace whose objects the report may mention.
     pub(crate) confined_to: Option<&'a Namespaces>,
     /// The source's own records: summaries of moves into it.
     pub(crate) source: Option<&'a Records>,
@@ -33,14 +37,14 @@ pub(crate) struct EndedBetween<'a> {
 /// A Cluster of the source.
 struct SourceCluster {
     uid: Uid,
-    /// The move that made it.
+    /// ID of the move that created the Cluster.
     made_by: Option<String>,
-    /// Whether a move from this target made it.
+    /// Whether a move from this target created it.
     is_returned: bool,
 }
 
 impl EndedBetween<'_> {
-    /// The moves out of this source into this target whose Clusters the source has again.
+    /// Finds the moves out of this source into this target whose Clusters the source has again.
     pub(crate) async fn find_undone(&self, summaries: Vec<Finished>) -> Result<Vec<FoundMove>, Failure> {
         let Both { source: Some(source), target: Some(target) } = self.identities else {
             return Ok(Vec::new());
@@ -71,7 +75,8 @@ impl EndedBetween<'_> {
         Ok(undone)
     }
 
-    /// The source's Clusters where these moves took some. A user who may not list them all learns of the others.
+    /// Lists the source's Clusters in the namespaces of these moves. If the user can't list all of them, the others are still
+    /// found.
     async fn list_clusters(
         &self,
         kind: &GroupKind,
@@ -100,8 +105,8 @@ impl EndedBetween<'_> {
         Ok(there)
     }
 
-    /// Finds Clusters that a move from this target brought back. If that target is restored later, its old summaries say nothing of
-    /// them, although they have the same names. Only a later move out of the source knows their UIDs.
+    /// Finds Clusters that a move from this target brought back. If that target is restored later, its old summaries don't
+    /// apply to them, although the names are equal. Only a later move out of the source knows their UIDs.
     async fn find_returned(
         &self,
         there: &mut BTreeMap<Key, SourceCluster>,

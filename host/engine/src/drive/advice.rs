@@ -1,6 +1,6 @@
-//! What people are told about a move: the state of both sides, and the commands that make sense next.
+//! Decides the advice about a move: the state of both sides, and the commands that make sense next.
 //!
-//! Decided here alone, for a run that stops and for `status`. A [`Situation`] is all that the answer depends on.
+//! Only this file decides it, for a run that stops and for `status`. The answer depends only on a [`Situation`].
 
 use pivot_core::Side;
 use pivot_core::record::{Phase, Record};
@@ -11,66 +11,66 @@ use crate::base::outcome::one_sided::OneSidedMove;
 use crate::base::outcome::stop::Next;
 use crate::base::outcome::under_way::MoveStatus;
 
-/// What is known of a move when people are told about it.
+/// State of a move when a command reports it.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     /// The record that decides.
     pub record: &'a Record,
-    /// How far the move is. The run that stops may be further than the record.
+    /// Phase of the move. A run that stops may be further than the record.
     pub phase: Phase,
-    /// Which sides the command knows.
+    /// Sides that the command knows.
     pub sides: KnownSides,
-    /// Set if only one of the sides has a record of it.
+    /// Set if only one of the sides has a record of the move.
     pub one_sided: Option<OneRecord<'a>>,
-    /// Whether its source was made authoritative again after the commit.
+    /// Whether the source was made authoritative again after the commit.
     pub recovered: bool,
-    /// What the command has of the files that a resume needs.
+    /// Files that the command has, of those that a resume needs.
     pub files: KnownFiles,
     /// Whether the user declared that the files of a handover were imported nowhere.
     pub not_imported: bool,
-    /// Why people are told.
+    /// Reason for the report.
     pub why: AdviceReason<'a>,
 }
 
-/// Which sides of a move a command knows.
+/// The sides of a move that a command knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownSides {
     /// Both, and the target is a cluster.
     Both,
     /// Both, and the target is a directory.
     IntoDirectory,
-    /// One side was not given.
+    /// The user named only the other side.
     NotGiven(Side),
     /// One side does not answer.
     Silent(Side),
-    /// The target is another than the move's.
+    /// The target is not the move's target.
     OtherTarget,
 }
 
 /// A move that only one side has a record of.
 #[derive(Clone, Copy, Debug)]
 pub enum OneRecord<'a> {
-    /// The two sides don't fit each other.
+    /// The two sides don't match.
     Lost(&'a OneSidedMove),
-    /// It was rolled back while its target could not be reached.
+    /// The move was rolled back while its target could not be reached.
     RolledBack,
 }
 
-/// What a command has of the files that a resume needs: those of a source directory, of what is added, of a saved plan.
+/// Files that a command has, of those that a resume needs: the source directory, manifests, a saved plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownFiles {
     /// The move needs none, or they were named.
     Named,
-    /// The source's are not those that the move was begun from, or were not named.
+    /// The files of the source are missing, or are not those that the move was begun from.
     OtherSource,
-    /// The move was begun with others than those of this command, or this command knows none.
+    /// The move was begun with other manifests or another plan than this command has, or this command knows none.
     OtherInputs,
 }
 
-/// Why people are told about a move.
+/// The reason for a report about a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdviceReason<'a> {
-    /// They asked.
+    /// A user asked for the state.
     Asked,
     /// The move is in no state for the command.
     Declined,
@@ -86,17 +86,17 @@ pub enum AdviceReason<'a> {
     LeftPaused(Side),
     /// A run lost its lease to another.
     LeaseLost,
-    /// Nobody knows whether the commit was written.
+    /// A commit may or may not be written.
     Undecided,
-    /// A run stopped, and undid what it had done.
+    /// A run stopped, and undid its changes.
     Undone,
-    /// A run stopped, and could not undo what it had done, for this reason.
+    /// A run stopped, and could not undo its changes, for this reason.
     NotUndone(&'a str),
 }
 
 impl<'a> Situation<'a> {
-    /// What is known of a move when users ask for its state. `silent` is a side that does not answer, and `into_directory` says
-    /// whether the target that they named is a directory.
+    /// Returns the situation of a move when users ask for its state. `silent` is a side that does not answer. `into_directory`
+    /// means that the target that they named is a directory.
     pub fn from_status(one: &'a MoveStatus, silent: Option<Side>, into_directory: bool) -> Self {
         let MoveStatus { record, .. } = one;
         let sides = match (silent, one.missing) {
@@ -110,7 +110,7 @@ impl<'a> Situation<'a> {
             Some(lost) => Some(OneRecord::Lost(lost)),
             None => one.orphaned.then_some(OneRecord::RolledBack),
         };
-        // Its file is one that only its user can name.
+        // Only the user can name the plan's file.
         let files = if record.plan_checksum.is_some() { KnownFiles::OtherInputs } else { KnownFiles::Named };
         let (recovered, phase) = (one.recovered, record.phase);
         Self {
@@ -125,7 +125,7 @@ impl<'a> Situation<'a> {
         }
     }
 
-    /// The state of both sides.
+    /// Describes the state of both sides.
     pub fn state(&self) -> String {
         let Self { record, phase, .. } = self;
         if let Some(one_sided) = &self.one_sided {
@@ -145,7 +145,7 @@ impl<'a> Situation<'a> {
             _ => state_of_sides(record, *phase),
         };
         match self.why {
-            // Nothing was counted in the source, and the record may be from a backup of before the deletion.
+            // The source was not read, and the record may be from a backup of before the deletion.
             AdviceReason::Asked if self.is_before_deletion() => {
                 "the target has everything and is taking over; by its record nothing is deleted from the source, which this move paused"
                     .to_owned()
@@ -197,7 +197,7 @@ impl<'a> Situation<'a> {
         self.recovered && self.phase == Phase::Copied
     }
 
-    /// The commands that make sense now, best first.
+    /// Returns the commands that make sense now, best first.
     pub fn next(&self) -> &'static [Next] {
         match (&self.one_sided, self.sides) {
             (_, KnownSides::OtherTarget | KnownSides::NotGiven(Side::Source)) => return &[],
@@ -229,7 +229,7 @@ impl<'a> Situation<'a> {
         }
     }
 
-    /// The commands for a move whose source was not handed over in files.
+    /// Returns the commands for a move whose source was not handed over in files.
     fn next_without_handover(&self) -> &'static [Next] {
         match (self.sides, self.phase.committed() || self.why == AdviceReason::Undecided) {
             (KnownSides::NotGiven(_), _) => &[],
@@ -249,7 +249,7 @@ impl<'a> Situation<'a> {
         }
     }
 
-    /// The commands for a source that was handed over in files.
+    /// Returns the commands for a source that was handed over in files.
     fn next_after_handover(&self) -> &'static [Next] {
         match (self.why, self.sides) {
             (AdviceReason::Undecided, _) => &[Next::FinishHandover],
@@ -268,16 +268,16 @@ impl<'a> Situation<'a> {
             // The files were named, and no cluster that could have imported them.
             (AdviceReason::Declined, KnownSides::IntoDirectory) => &[Next::CancelHandover],
             (AdviceReason::Declined, _) => &[Next::FinishHandover, Next::CancelHandover],
-            // They may not have been closed: a resume does that.
+            // The files may not have been closed: a resume does that.
             (_, KnownSides::IntoDirectory) => &[Next::Resume, Next::CancelHandover],
-            // The files were imported, or it is not known: to resume the source would be wrong.
+            // The files were imported, or that is not known: an unpaused source would be wrong.
             _ => &[Next::FinishHandover],
         }
     }
 }
 
-/// What a command says that failed before it knew of a move under way, or that a move has no record on one side. It can vouch only for
-/// itself.
+/// Returns the advice of a command that failed before it knew of a move under way, or because only one side has a record. Such
+/// a command can vouch only for itself.
 pub(crate) fn advise_without_move(failure: &Failure) -> (String, &'static [Next]) {
     let state = |one: OneRecord<'_>| format!("this command changed nothing; {}", state_of_one_record(&one));
     let unknown = "nothing is changed on either side by this command";
@@ -289,7 +289,7 @@ pub(crate) fn advise_without_move(failure: &Failure) -> (String, &'static [Next]
         | Failure::OtherEnd { .. }
         | Failure::Record(_)
         | Failure::Several(_) => (unknown.to_owned(), &[Next::Status]),
-        // What the reachable side knows of a move is worth a look, and so is the progress of another run.
+        // The reachable side's records of a move are worth a look, and so is the progress of another run.
         Failure::Place { error: PlaceError::Unavailable(_), .. } | Failure::Unreachable { .. } => {
             (unknown.to_owned(), &[Next::Status])
         }
@@ -306,10 +306,10 @@ pub(crate) const UNTOUCHED: &str = "nothing is changed on either side";
 /// The state of a source that was not made authoritative again.
 pub(crate) const NOT_RECOVERED: &str = "the source may be the last copy: keep it, paused as it is";
 
-/// The state between places without records: only the target shows what was written, and the same command continues from there.
+/// The state between places without records: only the target shows the progress, and the same command continues from there.
 pub(crate) const UNRECORDED: &str = "the source is as it was; the target holds a partial copy: run the same command again to continue, or delete it";
 
-/// The state of both sides of a move that went back on one of them, after a command that could do nothing more about it.
+/// Describes both sides of a move that went back on one of them, after a command that could do nothing more about it.
 pub(crate) fn state_of_one_sided(one_sided: &OneSidedMove, failure: &Failure) -> &'static str {
     match failure {
         Failure::SourcePaused { .. } => {
@@ -320,7 +320,7 @@ pub(crate) fn state_of_one_sided(one_sided: &OneSidedMove, failure: &Failure) ->
     }
 }
 
-/// The state of both sides of a move that only one has a record of, as far as what they have shows it.
+/// Describes both sides of a move with one record, as far as their objects show it.
 fn state_of_one_record(one_sided: &OneRecord<'_>) -> &'static str {
     match one_sided {
         OneRecord::Lost(
@@ -384,7 +384,7 @@ impl SourceKind {
     }
 }
 
-/// The state of both sides, by the kind of the move and its phase.
+/// Describes both sides by the kind of the move and its phase.
 fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
     let source = SourceKind::from_record(record);
     if source == SourceKind::Files {

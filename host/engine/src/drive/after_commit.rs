@@ -1,4 +1,4 @@
-//! The path of a move from its commit on: there is no way back, and each run finds by the record where the last one stopped.
+//! Runs a move from its commit to the end. There is no way back, and the record shows each run where the last one stopped.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::check::{evidence, new_dependents};
 use crate::drive::sequence::{ActiveMove, Done};
 
 impl ActiveMove {
-    /// Resumes the copies, releases the source, settles, and closes the move.
+    /// Unpauses the copies, deletes from the source, settles, and closes the move.
     pub(crate) async fn finish_committed(
         &mut self,
         list: Arc<ReleaseList>,
@@ -31,21 +31,22 @@ impl ActiveMove {
     ) -> Result<Done, Failure> {
         let job = self.job.clone();
         let count = list.entries.len();
-        // If deleting has begun, the target has already shown that it reconciles; checking again could only delay the end. An import
-        // has resumed, and settled, its copies itself, and shown it before the commit.
+        // If deleting has begun, the target has already shown that it reconciles, and another check could only delay the end.
+        // An import has unpaused and settled its copies itself, and shown it before the commit.
         if !self.journal.has_begun_to_delete() && !job.route.is_handover() {
             job.report(Event::PhaseBegun { phase: Phase::Live, objects: count });
             let (known, copied) = match &seen {
                 KnownObjects::Copied(known) => (known, Some(known)),
                 KnownObjects::ReadAgain(known) => {
-                    // Someone may have unpaused the source since the commit: then the target must not run as well.
+                    // Users may have unpaused the source since the commit: then the target must not run as well.
                     if !job.source.end_kind.is_absent() {
                         pausing::still_paused(&job, &list).await?;
                     }
                     (known, None)
                 }
             };
-            // Before anything runs in the target: a run that died between the two would leave a target that may not go on.
+            // This comes before anything runs in the target: a run that died between the two would leave a target that may not
+            // go on.
             if !job.source.end_kind.is_absent() {
                 self.report_unable_agent();
                 self.journal.allow_finishing_alone().await?;
@@ -71,7 +72,8 @@ impl ActiveMove {
             // Files are not deleted.
             let objects = if job.route.pauses_source() { count } else { 0 };
             job.report(Event::PhaseBegun { phase: Phase::Released, objects });
-            // Before the phase is recorded: from Released on no run checks again whether the target reconciles.
+            // These checks come before the phase is recorded: from Released on, no run checks again whether the target
+            // reconciles.
             let (marks, accepted) = self.marks_and_accepted();
             tokio::try_join!(
                 live::check_copies(&job, &list, &marks, &accepted),
@@ -86,7 +88,7 @@ impl ActiveMove {
                 if advanced.is_ok() {
                     written.send_replace(true);
                 }
-                // If dropped unsent, it signals to the waiting tasks that nothing will be written.
+                // A sender that is dropped unsent tells the waiting tasks that nothing will be written.
                 drop(written);
                 advanced
             };
@@ -124,7 +126,8 @@ impl ActiveMove {
         Ok(done)
     }
 
-    /// Returns true if the source may have objects left. Once the target's record says Settled, it has them only if it went back since.
+    /// Returns true if the source may have objects left. After the target's record says Settled, that is so only if the source
+    /// went back.
     async fn has_to_release(&self, list: &ReleaseList) -> Result<bool, Failure> {
         if self.journal.record.phase <= Phase::Released || self.job.source.end_kind.is_files() {
             return Ok(self.journal.record.phase <= Phase::Released);
@@ -133,7 +136,7 @@ impl ActiveMove {
         Ok(left.iter().any(|entry| !entry.last))
     }
 
-    /// Reports an agent that can't finish the move alone any more: it may have called again with other plugins.
+    /// Reports an agent that can't finish the move alone any more: it may have connected again with other plugins.
     fn report_unable_agent(&self) {
         if self.journal.record.finish_alone == Some(FinishAlone::Requested)
             && let Some(Refusal { code, message, .. }) = refuse_unable_agent(&self.job)
@@ -142,7 +145,7 @@ impl ActiveMove {
         }
     }
 
-    /// Why the run stops here: as asked, or because that comes too late.
+    /// Returns the reason for a stop before deleting: as requested, or because the request comes too late.
     fn stop_before_release(&self) -> Failure {
         let record = &self.journal.record;
         match self.journal.has_begun_to_delete() {
@@ -154,7 +157,8 @@ impl ActiveMove {
         }
     }
 
-    /// Reports what is on neither side, if the source's record proves that nothing was deleted, and another run made the copies.
+    /// Reports objects that are on neither side, if the source's record proves that nothing was deleted, and another run made
+    /// the copies.
     async fn report_missing(
         &self,
         job: &Job,
@@ -169,7 +173,7 @@ impl ActiveMove {
         }
     }
 
-    /// The marks of the copies, and the kinds of those that may be gone.
+    /// Returns the marks of the copies, and the kinds of copies that may be gone.
     fn marks_and_accepted(&self) -> (BTreeSet<String>, BTreeSet<GroupKind>) {
         match &self.journal.record.handover {
             Some(handover) => {

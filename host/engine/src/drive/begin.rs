@@ -1,4 +1,4 @@
-//! Preparing a move, new or found, to continue: its surroundings, and its records.
+//! Prepares a new or found move to continue, with its surroundings and its records.
 
 use std::sync::Arc;
 
@@ -26,16 +26,16 @@ use crate::drive::open::Opened;
 use crate::drive::recovery;
 use crate::drive::sequence::ActiveMove;
 
-/// How many characters of an author are printed.
+/// Longest name of an author that is printed, in characters.
 const AUTHOR: usize = 200;
 /// The UUID namespace for ids of moves between places that keep no record.
 const IDS: uuid::Uuid = uuid::Uuid::from_u128(0x4c1d_60e7_52b9_4f6e_9a44_0d8b_73c5_e2f1);
 
-/// Random digits of an id beside a UID: an object asks for a few moves at most.
+/// Number of random digits that follow a UID in an id: an object asks for a few moves at most.
 const RANDOM: usize = 12;
 
-/// The id of a new move. A move that isn't recorded anywhere gets the same id each time it is begun, so that the same command
-/// continues where the last one stopped.
+/// Returns the id of a new move. A move that isn't recorded anywhere gets the same id each time it is begun. So the same
+/// command continues where the last one stopped.
 pub(crate) fn new_move_id(setup: &Setup, opened: &Opened) -> String {
     let written_down = opened.records.source.is_some() || opened.records.target.is_some();
     if written_down {
@@ -49,7 +49,7 @@ pub(crate) fn new_move_id(setup: &Setup, opened: &Opened) -> String {
     uuid::Uuid::new_v5(&IDS, format!("{} {scope}", opened.anonymous).as_bytes()).to_string()
 }
 
-/// Assembles a move from what was found, or a new one.
+/// Assembles a found move, or a new one.
 pub(crate) fn begin_move(
     setup: Setup,
     command: Command,
@@ -155,7 +155,7 @@ pub(crate) fn begin_move(
     })
 }
 
-/// The facts about the run that plugins may know.
+/// Returns the facts about the run that plugins may know.
 fn run_context(sides: &Both<Handle>, options: &Options, record: &Record, route: Route) -> RunContext {
     let kind = if options.dry_run != DryRun::Off {
         RunKind::Plan
@@ -184,7 +184,7 @@ fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Fa
              for good, what is left of the source is the last copy: keep it, paused as it is"
         )));
     }
-    // Checked first: whether a wrong target has a record says nothing about the move.
+    // This comes first: the records of a wrong target show nothing about the move.
     if found.elsewhere {
         let way = match phase.committed() {
             true => {
@@ -206,7 +206,8 @@ fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Fa
     Ok(())
 }
 
-/// Whoever may write records can write one with the id of another's move, on either side: neither is believed.
+/// Returns the failure for two records of different authors. Anyone who may write records can write one with the id of
+/// another's move, on either side, so neither record is believed.
 fn authors_differ(source: &Record, another: &str) -> Failure {
     let by = |by: &str| words::line(by, AUTHOR);
     Failure::Record(format!(
@@ -219,7 +220,7 @@ fn authors_differ(source: &Record, another: &str) -> Failure {
     ))
 }
 
-/// The source says that its move is committed, and the target has no record of it.
+/// Returns the failure for a committed move of which the target has no record.
 fn target_record_missing(found: &FoundMove, record: &Record) -> Failure {
     let move_id = record.move_id.clone();
     match &found.one_sided {

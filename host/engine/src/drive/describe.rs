@@ -1,7 +1,8 @@
-//! Reads one Cluster with all that belongs to it. Changes nothing.
+//! Reads one Cluster with all of its objects. Changes nothing.
 //!
-//! One list for each kind that a Cluster's machines have, all at once, then one for each kind that those refer to. A kind to which
-//! there is only one reference is not listed: reading one object needs less, of the server and of the user's permissions.
+//! There is one list for each kind that a Cluster's machines have, all concurrently. Then there is one list for each kind that
+//! those refer to. A kind with only one reference is not listed: reading one object needs less of the server and of the user's
+//! permissions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,15 +25,15 @@ use crate::drive::stopping::stop_without_move;
 /// The Cluster to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedCluster {
-    /// Its namespace; none: whichever has a Cluster of this name.
+    /// Namespace of the Cluster; `None` means the namespace that has a Cluster of this name.
     pub namespace: Option<String>,
-    /// Its name.
+    /// Name of the Cluster.
     pub name: String,
-    /// Whether its sets of resources are read, too.
+    /// Whether the Cluster's sets of resources are read, too.
     pub resource_sets: bool,
 }
 
-/// Reads it.
+/// Reads a Cluster.
 pub async fn describe_cluster(
     place: Arc<dyn Place>,
     wanted: &WantedCluster,
@@ -86,7 +87,7 @@ async fn read_cluster(handle: &Handle, wanted: &WantedCluster) -> Result<Describ
     Ok(Described { cluster, objects, unread })
 }
 
-/// The objects of a kind that are referred to. The rest of the tree is worth showing to a user without permission to read them.
+/// Reads the objects of a kind that are referred to. Without permission, the rest of the tree is still shown.
 async fn read_referenced(
     handle: &Handle,
     kind: &Arc<Kind>,
@@ -113,7 +114,7 @@ async fn read_referenced(
     Ok((kind.group_kind.clone(), read))
 }
 
-/// The Cluster, if it is among these objects; an error if several have its name.
+/// Returns the Cluster if it is among these objects. Fails if several have its name.
 fn find_cluster(objects: &[Object], wanted: &WantedCluster) -> Result<Option<Key>, Failure> {
     let is_wanted = |key: &Key| {
         is_cluster(&key.group_kind)
@@ -131,7 +132,8 @@ fn find_cluster(objects: &[Object], wanted: &WantedCluster) -> Result<Option<Key
     }
 }
 
-/// Why it can't be shown, with the Clusters that can: of all namespaces, as far as the user may list them.
+/// Returns the failure for a Cluster that doesn't exist. The failure names the Clusters of all namespaces, as far as the user
+/// can list them.
 async fn explain_not_found(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,

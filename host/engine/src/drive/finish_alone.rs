@@ -1,8 +1,10 @@
-//! Finishing a committed move in the target while its source is away.
+//! Finishes a committed move in the target while its source is away.
 //!
-//! Nothing is released, and nothing recorded but that it is done: the source's run that returns finds the phase where it was, sees that
-//! the copies run already, and goes on from there. So this may be begun, given up and begun again, by whoever is beside the target; what it must
-//! never do is run while the source's run still acts, which its caller sees to.
+//! Nothing is deleted from the source, and the only record is that this is done. When the source's run returns, it finds the
+//! phase unchanged, sees that the copies run already, and continues from there.
+//!
+//! So this can be started, interrupted and started again by anyone with access to the target. It must never run while the
+//! source's run still acts, which the caller ensures.
 
 use std::sync::Arc;
 
@@ -17,8 +19,8 @@ use crate::base::plugins::view::PluginView;
 use crate::drive::sequence::ActiveMove;
 
 impl ActiveMove {
-    /// Resumes and settles the copies. That the target's controllers take over is not waited for: it is the evidence for deleting, and
-    /// what they should report only the source knows.
+    /// Unpauses and settles the copies. There is no wait for a takeover: the takeover is the evidence for deleting, and only
+    /// the source knows the expected reports.
     pub(crate) async fn finish_alone(&mut self) -> Result<(), Failure> {
         let (job, record) = (self.job.clone(), &self.journal.record);
         match record.finish_alone {
@@ -32,7 +34,7 @@ impl ActiveMove {
             }
         }
         let phase = record.phase;
-        // The list goes before the record, once nothing is left to do.
+        // The list is removed before the record, once nothing is left to do.
         let Some(list) = self.journal.release_list().await?.map(Arc::new) else { return Ok(()) };
         let objects = list.entries.len();
         if phase <= Phase::Live {

@@ -1,7 +1,7 @@
-//! What would be lost if the source were deleted: objects of which no move made a copy in the target.
+//! Finds objects that would be lost if the source were deleted: no move made a copy of them in the target.
 //!
-//! Reads metadata, and the copies that may name credentials elsewhere, and only if no move is under way: while one is, neither side should
-//! be deleted.
+//! Reads metadata, and copies that may refer to credentials elsewhere. Reads them only if no move is under way: while one is,
+//! neither side should be deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::LISTS;
 use crate::drive::open::Opened;
 
-/// What is left in a source.
+/// Objects that are left in a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Leftover {
-    /// Whether nothing would be lost, as far as the user has permission to see.
+    /// Whether nothing would be lost, as far as the user can see.
     pub may_be_deleted: bool,
     /// Objects of Cluster API and its providers, and their Secrets, of which no move made a copy in the target.
     pub only_here: Vec<Key>,
-    /// How many of these have finalizers: the resources they represent would be left without a controller.
+    /// Number of these objects with finalizers. The resources that they represent would have no controller.
     pub with_finalizers: usize,
-    /// How many objects a move copied to the target and kept.
+    /// Number of objects that a move copied to the target and kept.
     pub on_both: usize,
     /// Secrets in providers' namespaces that the target doesn't have: credentials, mostly.
     pub provider_secrets: Vec<Key>,
-    /// Secrets and ConfigMaps that the target doesn't have, in namespaces that moves copied from, where what moved may name them, and in
-    /// others if it does.
+    /// Secrets and ConfigMaps that the target doesn't have. In namespaces that moves copied from, moved objects may refer to
+    /// them; in others, moved objects do.
     pub beside_moved: Vec<Key>,
     /// Kinds that the user can't list on one of the sides.
     pub unread: BTreeSet<GroupKind>,
 }
 
-/// Looks at both sides; `None` if one of them is not a management cluster.
+/// Compares both sides. Returns `None` if one of them is not a management cluster.
 pub(crate) async fn find_leftover(opened: &Opened) -> Result<Option<Leftover>, Failure> {
     let Both { source, target } = &opened.sides;
     if !(source.end_kind.is_cluster() && target.end_kind.is_cluster()) {
@@ -72,7 +72,7 @@ pub(crate) async fn find_leftover(opened: &Opened) -> Result<Option<Leftover>, F
         let of_a_provider = key.namespace.as_ref().is_some_and(|name| provider_namespaces.contains(name));
         // The target may have a different object of the same name.
         let marked = || here.get(&key).is_some_and(is_copy);
-        // A move keeps no Cluster: what the target has is a copy of another one.
+        // A move keeps no Cluster, so the target's object is a copy of another Cluster.
         let copied = !is_cluster(&key.group_kind) && marked();
         if of_theirs && copied {
             left.on_both += 1;
@@ -98,7 +98,7 @@ pub(crate) async fn find_leftover(opened: &Opened) -> Result<Option<Leftover>, F
     Ok(Some(left))
 }
 
-/// Finds the Secrets and ConfigMaps, among the given ones, that copies in the target name.
+/// Finds the `wanted` Secrets and ConfigMaps that copies in the target refer to.
 async fn find_named(
     opened: &Opened,
     here: &BTreeMap<Key, Meta>,
@@ -125,7 +125,7 @@ async fn find_named(
     Ok(named)
 }
 
-/// The namespaces that moves gave other names in the target, with these.
+/// Returns the namespaces that moves renamed in the target, with their new names.
 async fn renamed_namespaces(opened: &Opened) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
     let mut renamed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for scope in opened.read_finished().await?.iter().filter_map(|finished| finished.scope.as_ref()) {
@@ -136,13 +136,13 @@ async fn renamed_namespaces(opened: &Opened) -> Result<BTreeMap<String, BTreeSet
     Ok(renamed)
 }
 
-/// Kinds whose definitions the user can't read: their labels might say that objects of them matter.
+/// Returns the kinds whose definitions the user can't read: their labels might show that objects of them matter.
 fn find_unread_kinds(opened: &Opened) -> BTreeSet<GroupKind> {
     let unread = opened.kinds.source.values().filter(|kind| kind.labels.unread);
     unread.map(|kind| kind.group_kind.clone()).collect()
 }
 
-/// Whether a move copied it, from whichever source. What a user added was in none.
+/// Returns true if a move copied the object, from any source. Objects from manifests don't count.
 fn is_copy(meta: &Meta) -> bool {
     meta.annotations.contains_key(names::MARK) && !meta.annotations.contains_key(names::ADDED)
 }
@@ -151,12 +151,12 @@ fn is_secret(key: &Key) -> bool {
     key.group_kind.is_secret()
 }
 
-/// Secrets and ConfigMaps: of Cluster API only if something of it owns them, or by their label.
+/// Returns true for Secrets and ConfigMaps. They belong to Cluster API only by an owner or a label.
 fn is_settings(key: &Key) -> bool {
     is_secret(key) || key.group_kind.is("", "ConfigMap")
 }
 
-/// What clusters make by themselves, and what describes what is installed in them.
+/// Returns true for objects that clusters create by themselves, and for descriptions of installed software.
 fn is_of_every_namespace(key: &Key, meta: &Meta) -> bool {
     key.name == "kube-root-ca.crt"
         || meta.annotations.contains_key("kubernetes.io/service-account.name")

@@ -1,4 +1,4 @@
-//! Opening both sides: the kinds they serve, the check that they are two, and the moves in their records.
+//! Opens both sides: reads their kinds, checks that they are two, and reads the moves in their records.
 
 use futures::FutureExt;
 use pivot_core::names::FILES;
@@ -24,20 +24,20 @@ pub(crate) struct Opened {
     pub(crate) sides: Both<Handle>,
     pub(crate) ends: Ends,
     pub(crate) kinds: Kinds,
-    /// Where the records are; `None` for a directory, which has no state to keep.
+    /// The records of each side; `None` for a directory, which has no state to keep.
     pub(crate) records: Both<Option<Records>>,
     pub(crate) identities: Both<Option<Uid>>,
     /// The id for a move between places that keep no records.
     pub(crate) anonymous: String,
     leases: Option<Leases>,
-    /// The only namespace of the source whose objects the user may learn of.
+    /// The only namespace of the source whose objects the report may mention.
     confined_to: Option<Namespaces>,
 }
 
 /// Opens both sides: reads the kinds they serve, and checks that they are two. The records are read separately, because a run
 /// that writes must not read them before it has its locks.
 ///
-/// The run goes without the absent side, which is never asked.
+/// No request is sent to the absent side.
 pub(crate) async fn open_sides(setup: &Setup, absent: Option<Side>) -> Result<Opened, Failure> {
     open_for(setup, absent, RunAccess::Reads).await
 }
@@ -88,8 +88,8 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result
         let records = Records::new(handle, kinds.of(handle.side), options);
         records.filter(|_| !handle.end_kind.is_files())
     };
-    // In the source, which must be guarded. Files need no guard, but the target of a move from files does, and so does the target
-    // of a move that is finished without its source.
+    // The Leases are in the source, which must be guarded. Files need no guard. But the target of a move from files does, and
+    // so does the target of a move that is finished without its source.
     let leases = ends.lease_side().and_then(|side| {
         let guarded = if side == Side::Source { &source } else { &target };
         Leases::new(guarded, kinds.of(side), &options.record_namespace)
@@ -117,17 +117,17 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result
 }
 
 impl Opened {
-    /// Where the Leases are: in the source, or in the target of a move from files; `None` if neither side has any.
+    /// Returns the Leases, which are in the source, or in the target of a move from files. `None` if neither side has any.
     pub(crate) fn leases(&self) -> Option<&Leases> {
         self.leases.as_ref()
     }
 
-    /// The moves under way between the two sides.
+    /// Reads the moves under way between the two sides.
     pub(crate) async fn read_moves(&self) -> Result<Moves, Failure> {
         self.read_moves_with(async |records| records.list_under_way().await).await
     }
 
-    /// The summaries that the last moves left behind, as far as the sides that are asked have them.
+    /// Reads the summaries of the last moves, as far as the opened sides have them.
     pub(crate) async fn read_finished(&self) -> Result<Vec<Finished>, Failure> {
         let read = async |records: &Option<Records>| match records {
             Some(records) => records.list_finished().await,
@@ -139,7 +139,7 @@ impl Opened {
         Ok(all)
     }
 
-    /// Summaries of the last moves that were rolled back.
+    /// Reads the summaries of the last moves that were rolled back.
     pub(crate) async fn read_rolled_back(&self) -> Result<Vec<RolledBackMove>, Failure> {
         let read = async |records: &Option<Records>| {
             let Some(records) = records else { return Ok(Vec::new()) };
@@ -155,7 +155,7 @@ impl Opened {
         Ok(all)
     }
 
-    /// The moves under way, for a plan: users without permission to read records can still make one.
+    /// Reads the moves under way for a plan. Users without permission to read records can still make one.
     pub(crate) async fn read_visible_moves(&self) -> Result<Moves, Failure> {
         let lenient = async |records: &Records| match records.list_under_way().await {
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(Vec::new()),
@@ -187,7 +187,7 @@ impl Opened {
         )?;
         let mut moves = Moves::new(Both::new(source, target), &self.identities, source_answers);
         if let Some(target) = &self.records.target {
-            // A target that may be another than the move's shows nothing of it, and neither does a source that was not asked.
+            // A target that may not be the move's shows nothing of it, and neither does a source that was not asked.
             let can_be_judged = |found: &&mut FoundMove| {
                 let is_target = found.is_to(&self.identities.target) || found.is_of_later_attempt();
                 source_answers && (found.orphaned || is_target)

@@ -1,8 +1,10 @@
-//! A source that went back to before the commit of a move, with which its target went on.
+//! Handles a source that went back to before the commit of a move, while its target went on.
 //!
-//! The source is out of date. Its Clusters are paused first, and then the move is committed again by the list of its target, so that the
-//! source's objects are deleted as at the end of any move. That a target lists an object decides nothing here: the source's own record
-//! must select it, it must be as it was copied, and its Cluster must run in the target.
+//! The source is out of date. Its Clusters are paused first. Then the move is committed again by the list of its target, so
+//! that the source's objects are deleted as at the end of any move.
+//!
+//! The target's list decides nothing alone. The source's own record must select each object, the object must be as it was
+//! copied, and its Cluster must run in the target.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,9 +27,10 @@ use crate::drive::sequence::ActiveMove;
 use crate::read::readings;
 use crate::read::snapshot::Snapshot;
 
-/// Pauses the Clusters of such a source, as far as their copies run. They are out of date, so that this move has no way to undo that. A
-/// source without a record of the move may be in service, and the target could name Clusters of others. There, only
-/// Clusters that the user names are paused.
+/// Pauses the Clusters of such a source whose copies run. They are out of date, so this move has no way to undo that pause.
+///
+/// A source without a record of the move may be in service, and the target could name Clusters of others. There, only Clusters
+/// that the user names are paused.
 pub(crate) async fn pause_clusters(active: &ActiveMove, one_sided: &OneSidedMove) -> Result<(), Failure> {
     let named = active.job.command.clusters_to_pause();
     let (OneSidedMove::SourceWentBack { proof, .. } | OneSidedMove::ClaimedByTarget { claim: proof, .. }) =
@@ -59,13 +62,13 @@ pub(crate) async fn pause_clusters(active: &ActiveMove, one_sided: &OneSidedMove
     Err(Failure::SourcePaused { proof: proof.clone(), clusters })
 }
 
-/// Commits the move again, by the target's list. From then on it is a committed move like any other: a run that dies here leaves what it
-/// found, or that.
+/// Commits the move again, by the target's list. From then on it is a committed move like any other. A run that dies here
+/// leaves either the old state or a committed move.
 ///
 /// # Errors
 ///
-/// Refuses if the source has an object that was not copied, or not in this state, or that is not at rest, and if a Cluster has no copy of
-/// the same workload cluster that runs.
+/// Fails if an object of the source was not copied, or not in this state, or is not paused. Fails also if a Cluster has no
+/// running copy of the same workload cluster.
 pub(crate) async fn commit_again(active: &mut ActiveMove) -> Result<(), Failure> {
     let job = active.job.clone();
     let list = active.journal.list_in_target().await?;
@@ -82,8 +85,8 @@ pub(crate) async fn commit_again(active: &mut ActiveMove) -> Result<(), Failure>
     Ok(())
 }
 
-/// Reads the source once its controllers have acknowledged the pause: a controller that still takes a Cluster for unpaused would answer
-/// the deletion of its objects.
+/// Reads the source once its controllers have acknowledged the pause. A controller that still takes a Cluster for unpaused
+/// would react to the deletion of its objects.
 async fn read_at_rest(job: &Arc<Job>) -> Result<Snapshot, Failure> {
     let deadline = job.parking.deadline(job.options.pause_timeout);
     loop {
@@ -95,7 +98,7 @@ async fn read_at_rest(job: &Arc<Job>) -> Result<Snapshot, Failure> {
     }
 }
 
-/// The entries of objects that are deleted from the source.
+/// Returns the entries of objects that are deleted from the source.
 fn entries_to_delete(list: &ReleaseList) -> impl Iterator<Item = &Entry> {
     list.entries.iter().filter(|entry| entry.fate == Fate::Delete)
 }

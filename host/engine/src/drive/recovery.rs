@@ -1,14 +1,15 @@
-//! A committed move whose target lost it: restored from a backup of before the commit.
+//! Recovers a committed move that its target lost, because the target was restored from a backup of before the commit.
 //!
-//! The source is made authoritative again, as a new attempt of the same move: its record goes back to Copied. What the target did with
-//! the machines meanwhile is unknown, so that users have to accept that, and each Cluster stays paused until it is named. The attempt
-//! has a key of its own for the proofs of its copies: should the first target return, what it has doesn't count as copies of this
-//! attempt, and is known as those of an earlier one.
+//! The source is made authoritative again, as a new attempt of the same move: its record goes back to Copied. The target's
+//! changes to the machines are unknown. So users have to accept that risk, and each Cluster stays paused until it is named.
 //!
-//! The same goes for a move that is not committed, if a copy has lost its undo annotation: that may be all, or the target took over and
-//! paused it again. Such a move can only be rolled back.
+//! The attempt has its own key for the proofs of its copies. If the first target returns, its copies don't count for this
+//! attempt, and are known as copies of an earlier one.
 //!
-//! A run that dies before it has written the source's record leaves a move that can be recovered in the same way.
+//! A move before its commit is treated in the same way if a copy has lost its undo annotation. The copy may have lost only the
+//! annotation, or the target took over and paused it again. Such a move can only be rolled back.
+//!
+//! If a run dies before it has written the source's record, the move can be recovered in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,18 +47,18 @@ const MOST_NAMED_CLUSTERS: usize = 20;
 /// Largest number of objects that a refusal names.
 const MOST_NAMED_OBJECTS: usize = 5;
 
-/// A key for the proofs of one attempt's copies.
+/// Returns a new key for the proofs of one attempt's copies.
 pub(crate) fn new_copy_key() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// Returns true if the target lost this move after its commit: it has no record and no complete copy of it. Another cluster shows nothing of
-/// that: it may be named by mistake, or the Clusters may have gone on to it.
+/// Returns true if the target lost this move after its commit: it has no record and no complete copy of it. Another cluster
+/// proves nothing: it may be named by mistake, or the Clusters may have moved on to it.
 fn is_lost_by_target(found: &FoundMove) -> bool {
     found.one_sided == Some(OneSidedMove::LastCopyInSource)
 }
 
-/// Returns true if a run makes the source authoritative again.
+/// Returns true if this run has to make the source authoritative again.
 pub(crate) fn should_recover(found: &FoundMove, options: &Options, ends: Ends) -> bool {
     let has_absent = ends.source.is_absent() || ends.target.is_absent();
     let asked = options.accept.contains(Risk::WorldChanged) && !has_absent;
@@ -66,7 +67,7 @@ pub(crate) fn should_recover(found: &FoundMove, options: &Options, ends: Ends) -
         && (is_lost_by_target(found) || matches!(found.one_sided, Some(OneSidedMove::PausedAgain(_))))
 }
 
-/// The record of the next attempt.
+/// Returns the record of the next attempt.
 pub(crate) fn record_of_next_attempt(lost: &Record) -> Result<Record, Failure> {
     let refused = |why: &str| Failure::Declined(format!("move {} can't be recovered: {why}", lost.move_id));
     if lost.phase >= Phase::Released {
@@ -100,8 +101,8 @@ pub(crate) fn record_of_next_attempt(lost: &Record) -> Result<Record, Failure> {
     })
 }
 
-/// Reports for how long the target may have run the Clusters of a move that it lost. That is as long for each: nothing in the source tells
-/// them apart.
+/// Reports for how long the target may have run the Clusters of a move that it lost. The time is the same for all of them:
+/// nothing in the source tells them apart.
 pub(crate) async fn report_target_run_time(
     found: &FoundMove,
     opened: &Opened,
@@ -134,7 +135,7 @@ pub(crate) async fn report_target_run_time(
     Ok(())
 }
 
-/// The time between two times of one clock, in words, and rather longer than shorter. None if the second is before the first.
+/// Describes the time between two times of one clock, rounded up. Returns `None` if the second is before the first.
 fn describe_span(from: &str, to: &str) -> Option<String> {
     let (from, to): (Timestamp, Timestamp) = (from.parse().ok()?, to.parse().ok()?);
     let minutes = u64::try_from(to.duration_since(from).as_secs()).ok()? / 60 + 1;
@@ -158,9 +159,10 @@ pub(crate) async fn recover_source(active: &mut ActiveMove) -> Result<(), Failur
     };
     tokio::try_join!(at_rest, complete)?;
     job.safe_point()?;
-    // The target's record first, which may decide.
+    // The target's record is removed first, because it may decide.
     active.journal.forget_attempts().await?;
-    // The copies would be strangers to the next attempt. Where they are what makes this a recovery, that is recorded before they go.
+    // The copies would count as others' in the next attempt. Before the commit, the copies are the reason for the recovery, so
+    // it is recorded before they are removed.
     if lost.phase.committed() {
         rollback::clear_copies(&job, &active.journal.record).await?;
     }
@@ -172,7 +174,7 @@ pub(crate) async fn recover_source(active: &mut ActiveMove) -> Result<(), Failur
     Ok(())
 }
 
-/// Refuses if the target shows that it went on with the move: by a summary, or by a copy that runs or, after the commit, ran.
+/// Refuses if the target went on with the move. Evidence is a summary, a copy that runs or, after the commit, a copy that ran.
 async fn check_target(active: &ActiveMove) -> Result<(), Failure> {
     let (job, record) = (&active.job, &active.journal.record);
     let sides = Both::new(job.source.clone(), job.target.clone());
@@ -189,14 +191,14 @@ async fn check_target(active: &ActiveMove) -> Result<(), Failure> {
                 record.move_id
             )));
         }
-        // The user says that it only lost its annotation.
+        // The user accepted that the copy only lost its annotation.
         (None, Some(Running::PausedAgain(_)) | None) => return Ok(()),
     };
     let one_sided = OneSidedMove::TakenOver(proof);
     Err(Failure::OneSidedMove { move_id: record.move_id.clone(), one_sided })
 }
 
-/// The steps that are copies of the source's objects.
+/// Returns the steps that copy objects of the source.
 fn source_steps(snapshot: &Snapshot) -> impl Iterator<Item = &Step> {
     snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source())
 }
@@ -248,8 +250,8 @@ async fn check_complete(
     Err(refuse_source("source-incomplete", &deleting, message, remedy))
 }
 
-/// Describes how the source differs from what was committed. The record has only a digest of that: names come from the `copies` that the
-/// target still has, by their originals.
+/// Describes how the source differs from the committed objects. The record has only a digest of these. Names come from the
+/// `copies` that the target still has, by their originals.
 fn describe_difference(snapshot: &Snapshot, committed: &UidSet, copies: &BTreeMap<Uid, Key>) -> String {
     let here: BTreeSet<&Uid> = source_steps(snapshot).map(|step| &step.uid).collect();
     let missing: Vec<&Key> =
@@ -281,7 +283,7 @@ fn describe_difference(snapshot: &Snapshot, committed: &UidSet, copies: &BTreeMa
     message
 }
 
-/// Refuses if something that the move paused or held is not at rest any more.
+/// Refuses if an object that the move paused or held is not paused or held any more.
 async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
     let mut awake = Vec::new();
     for step in source_steps(snapshot) {
@@ -312,8 +314,8 @@ fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Resu
     }
 }
 
-/// Refuses options of a recovery for a move that needs none, and names that none of its Clusters has. A run that continues what another
-/// accepted, or that only ends the move, may have them.
+/// Refuses options of a recovery for a move that needs none, and names that none of its Clusters has. The options are allowed
+/// for a run that continues an accepted recovery, or that only ends the move.
 pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     let (job, record) = (&active.job, &active.journal.record);
     let accepts = job.options.accept.contains(Risk::WorldChanged);
@@ -321,7 +323,7 @@ pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     if !accepts && names_none {
         return Ok(());
     }
-    // Of any move, a Cluster may have lost the annotation that undoes its pause.
+    // In any move, a Cluster may have lost the annotation that undoes its pause.
     if record.is_recovered() || !accepts {
         let sides = Both::new(job.source.clone(), job.target.clone());
         let clusters = ClusterSides { sides: &sides, kinds: &job.kinds };
@@ -340,7 +342,7 @@ pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses to copy a move again that was not committed: its copies may have run, and are to be removed first.
+/// Refuses to copy a move again that was not committed: its copies may have run, and must be removed first.
 pub(crate) fn check_may_copy_again(active: &ActiveMove) -> Result<(), Failure> {
     match &active.one_sided {
         Some(one_sided @ OneSidedMove::PausedAgain(_)) => {

@@ -1,4 +1,4 @@
-//! What a command found or did.
+//! Results of commands.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,9 +20,9 @@ use crate::drive::sequence::Done;
 pub struct Report {
     /// The move's id.
     pub move_id: String,
-    /// What it did.
+    /// Result of the move.
     pub done: Done,
-    /// How long each phase took.
+    /// Duration of each phase.
     pub times: Vec<(Phase, Duration)>,
 }
 
@@ -35,9 +35,9 @@ pub struct Status {
     pub leases: Vec<LeaseStatus>,
     /// The side that does not answer, and why; the records are then the other side's.
     pub silent: Option<(Side, String)>,
-    /// The side that was not given.
+    /// The side that the user did not name.
     pub missing: Option<Side>,
-    /// Clusters that moves of which the given side has no record copied here, and that wait, paused.
+    /// Paused Clusters that moves copied here, if the named side has no record of these moves.
     pub waiting_copies: Vec<WaitingCopies>,
     /// The error of a list of Clusters, which may hide more of these copies.
     pub unread_copies: Option<String>,
@@ -45,12 +45,12 @@ pub struct Status {
     pub finished: Vec<Finished>,
     /// The last moves that were rolled back, as far as the two sides still have them, the latest first.
     pub rolled_back: Vec<RolledBackMove>,
-    /// What is left in the source, if both sides answer and no move is under way.
+    /// Objects left in the source, if both sides answer and no move is under way.
     pub left: Option<Leftover>,
 }
 
 impl Status {
-    /// Returns true if a run is at work on a move. Another command has to wait until it ends.
+    /// Returns true if a run works on the move. Other commands have to wait until it ends.
     pub fn is_at_work(&self, move_id: &str) -> bool {
         self.leases.iter().any(|lease| lease.move_id.as_deref() == Some(move_id) && lease.is_alive())
     }
@@ -59,7 +59,7 @@ impl Status {
     ///
     /// # Errors
     ///
-    /// Says which moves there are if none or several match.
+    /// Fails if no move or several moves match. The error lists the moves.
     pub fn select_move(&mut self, id: &str) -> Result<(), String> {
         let under_way = self.moves.iter().map(|one| &one.record.move_id);
         let ended = self.finished.iter().map(|one| &one.move_id);
@@ -100,13 +100,13 @@ pub struct LeaseStatus {
     /// The move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub move_id: Option<String>,
-    /// How many seconds ago the holder renewed it, by its clock and this machine's.
+    /// Seconds since the holder renewed the lock, by its clock and this machine's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renewed_seconds_ago: Option<u64>,
 }
 
 impl LeaseStatus {
-    /// Whether a run holds it that has renewed it in time.
+    /// Returns true if a run holds the lock and has renewed it in time.
     pub fn is_alive(&self) -> bool {
         let limit = DURATION.as_secs();
         !self.holder.is_empty() && self.renewed_seconds_ago.is_some_and(|seconds| seconds < limit)

@@ -1,6 +1,6 @@
-//! Rolling a move back: nothing of ours is left in the target, and everything in the source is as before.
+//! Rolls a move back: its objects in the target are removed, and everything in the source is as before.
 //!
-//! Possible until the point of no return. The target comes first: the source stays paused while its copies are there.
+//! A rollback is possible until the point of no return. The target comes first: the source stays paused while its copies exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::base::requests::{dataflow, listing};
 use crate::base::state::cluster_copies::ClusterSides;
 use crate::base::state::journal::Journal;
 
-/// What a rollback did.
+/// Result of a rollback.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RolledBack {
     /// Objects removed from the target.
@@ -28,13 +28,15 @@ pub struct RolledBack {
     pub unpaused: usize,
 }
 
-/// Removes what the move created in the target, then unpauses the source. A source without a record of the move has nothing left
-/// that it paused: the record is removed last of all. What the target's record names there may be others'.
+/// Removes the objects that the move created in the target, then unpauses the source.
+///
+/// A source without a record of the move has no objects that this move paused, because the record is removed last. The target's
+/// record may then name objects of others.
 ///
 /// # Errors
 ///
-/// Clusters stay paused: nobody named them, and the source was recovered, or the annotation that undoes their pause is gone. The record
-/// stays, too, then.
+/// Fails if Clusters stay paused: the user didn't name them in a recovered source, or the annotation that undoes their pause is
+/// gone. The record stays, too.
 pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack, Failure> {
     let record = &journal.record;
     let there = record.phase >= Phase::Copied && !job.target.end_kind.is_absent();
@@ -56,7 +58,7 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<Rolle
         false => Undone::default(),
     };
     if record.phase < Phase::Copied && !job.target.end_kind.is_absent() {
-        // Created while the phase was being recorded; empty namespaces keep nothing in the source paused.
+        // These were created while the phase was recorded. Empty namespaces are no reason to keep the source paused.
         if let Err(failure) = clear_namespaces(job, record).await {
             let text = format!("namespaces that this move made may be left in the target, empty: {failure}");
             job.report(Event::warning("namespaces-left", text));
@@ -69,8 +71,8 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<Rolle
     }
 }
 
-/// Refuses if a Cluster of the copy runs: then someone finished the move without this source (`--without-source`), and the source is
-/// out of date. Removing that copy, or updating it from the source, would tear down running clusters.
+/// Refuses if a Cluster of the copy runs. Then the move was finished without this source (`--without-source`), and the source
+/// is out of date. Without that copy, or with an update from the source, running clusters would be torn down.
 pub(crate) async fn refuse_running_copies(job: &Job, record: &Record) -> Result<(), Failure> {
     if !job.target.end_kind.is_cluster() {
         return Ok(());
@@ -85,8 +87,8 @@ pub(crate) async fn refuse_running_copies(job: &Job, record: &Record) -> Result<
     }
 }
 
-/// Removes every object in the target that any attempt of the move made, except for its namespaces: a server takes some time to
-/// delete a namespace, and until then the next attempt can create nothing in it.
+/// Removes every object in the target that any attempt of the move made. Namespaces stay: a server takes some time to delete
+/// one, and until then the next attempt can create nothing in it.
 pub(crate) async fn clear_copies(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
     let copies = Arc::new(find_copies(job, record).await?);
     let added: Arc<BTreeSet<Key>> =
@@ -120,7 +122,8 @@ pub(crate) async fn clear_copies(job: &Arc<Job>, record: &Record) -> Result<usiz
     Ok(copies.len())
 }
 
-/// Removes all copies if an earlier attempt made one, as in a target that returned: they would be strangers to the last attempt.
+/// Removes all copies if an earlier attempt made one, as in a target that returned. The last attempt would treat such copies as
+/// others' objects.
 pub(crate) async fn clear_earlier_attempts(job: &Arc<Job>, record: &Record) -> Result<(), Failure> {
     let copies = find_copies(job, record).await?;
     match copies.iter().all(|(key, meta)| job.copy_mark.is_on(key, meta)) {
@@ -131,7 +134,7 @@ pub(crate) async fn clear_earlier_attempts(job: &Arc<Job>, record: &Record) -> R
 
 /// Removes the namespaces that the move created.
 async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
-    // Records of other moves are in there, or will be.
+    // The record namespace has records of other moves, or will have some.
     let removed = record.created_namespaces.iter().filter(|name| **name != job.options.record_namespace);
     for namespace in removed {
         remove_namespace(job, namespace).await?;
@@ -139,7 +142,7 @@ async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every object in the target that any attempt of this move made.
+/// Finds every object in the target that any attempt of this move made.
 pub(crate) async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
     // The namespaces of a cluster are removed once they are empty.
     let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.capabilities().judges;
@@ -177,7 +180,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// An object in a namespace, other than those that every namespace has.
+/// Returns an object in a namespace, other than the objects that every namespace has.
 async fn find_inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Failure> {
     let always: BTreeSet<(&str, &str)> =
         [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")].into_iter().collect();

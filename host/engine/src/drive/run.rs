@@ -1,7 +1,7 @@
 //! Commands: plan, move, resume, roll back, status. Each opens both sides, finds the moves under way and continues from there.
-//! Each failure becomes a [`Stop`] that says what state both sides are in and what to type next.
+//! Each failure becomes a [`Stop`] with the state of both sides and the next commands.
 //!
-//! Every command is a future that can run beside others: commands share only what their caller shares.
+//! Every command is a future that can run concurrently with others. Commands share only objects that their caller shares.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ use crate::read::readings;
 use crate::read::snapshot::Snapshot;
 use crate::read::{explain_empty, planning};
 
-/// What would move, and any problems that prevent it. Changes nothing.
+/// Returns the plan of a move, or the problems that prevent it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let result = async {
         let (_, snapshot, target) = read_and_check(setup.clone()).await?;
@@ -59,7 +59,7 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     }
 }
 
-/// The permissions that the move needs on one side. Changes nothing.
+/// Returns the permissions that the move needs on one side. Changes nothing.
 pub async fn permissions(setup: Setup, side: Side) -> Result<Permissions, Stop> {
     let result = async {
         let (active, snapshot, target) = read_and_check(setup.clone()).await?;
@@ -98,7 +98,8 @@ async fn read_and_check(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetSta
     Ok((active, snapshot, target))
 }
 
-/// Moves. If a move with the same scope between the same clusters was begun, it is resumed where it stopped.
+/// Moves the objects of the scope. If a move with the same scope between the same clusters was begun, resumes it where it
+/// stopped.
 pub async fn start(setup: Setup) -> Result<Report, Stop> {
     match run_in_span(setup.clone(), Command::Start).await {
         Ok((active, Outcome::Moved(done))) => Ok(build_report(&active, done)),
@@ -123,10 +124,11 @@ pub async fn rollback(setup: Setup, rollback: Rollback) -> Result<RolledBack, St
     }
 }
 
-/// Finishes a committed move in its target while its source is away: a sealed one, and only with the plugins that it was begun with.
-/// Releases nothing and ends nothing; that is left to the source's run that returns.
+/// Finishes a committed move in its target while its source is away. The move must be sealed, and the plugins must be those
+/// that it was begun with. Deletes nothing from the source and ends nothing: the source's run does that when it returns.
 ///
-/// The caller sees to it that no such run acts meanwhile. The setup's source is never asked. Without an id, the move is the only one.
+/// The caller ensures that no such run acts meanwhile. No request is sent to the setup's source. Without an id, the move is the
+/// only one.
 pub async fn finish_alone(setup: Setup, move_id: Option<String>) -> Result<(), Stop> {
     match run_in_span(setup, Command::FinishAlone { move_id }).await? {
         (_, Outcome::FinishedAlone) => Ok(()),
@@ -134,7 +136,7 @@ pub async fn finish_alone(setup: Setup, move_id: Option<String>) -> Result<(), S
     }
 }
 
-/// The state of moves between two sides, as far as the sides that answer know. Changes nothing.
+/// Reads the state of moves between two sides, as far as the sides that answer know. Changes nothing.
 pub async fn status(setup: Setup) -> Result<Status, Stop> {
     // Other commands refer to this one if they don't know more; it can't refer to itself.
     status::read_status(&setup)
@@ -142,7 +144,7 @@ pub async fn status(setup: Setup) -> Result<Status, Stop> {
         .map_err(|failure| Stop { next: Vec::new(), ..stop_without_move(failure) })
 }
 
-/// The same for only one given cluster, as source and as target: moves out of it, and into it.
+/// Reads the state of the moves out of and into one cluster. Changes nothing.
 pub async fn status_of_one(setup: Setup, given: Side) -> Result<Status, Stop> {
     status::read_status_of_one(&setup, given)
         .await
@@ -167,7 +169,7 @@ fn wrong_outcome() -> Stop {
     stop_without_move(Failure::Bug("a command ended as another does".into()))
 }
 
-/// What was done.
+/// Result of a command that writes.
 enum Outcome {
     Moved(Done),
     RolledBack(RolledBack),
@@ -175,12 +177,12 @@ enum Outcome {
 }
 
 impl Command {
-    /// A failure before any move is known.
+    /// Returns the stop for a failure before any move is known.
     fn stop_before_move(&self, failure: Failure) -> Stop {
         if matches!(self, Self::Start) { stop_without_move(failure) } else { stop_and_show_status(failure) }
     }
 
-    /// The move that the command is about, if there is one.
+    /// Returns the move that the command is about, if there is one.
     fn choose_move(&self, setup: &Setup, moves: &Moves) -> Result<Option<FoundMove>, Failure> {
         let found = match self {
             Self::Start => {
@@ -206,7 +208,7 @@ impl Command {
                 Some(selected.clone())
             }
         };
-        // Nothing is done about a move that has ended, except that a user may pause what the source has again.
+        // A move that has ended is not changed, except that a user may pause Clusters that the source has again.
         match &found {
             Some(FoundMove { one_sided: Some(one_sided), has_ended: true, .. })
                 if !self.may_pause_source(&setup.options) =>
@@ -234,12 +236,12 @@ impl Command {
         }
     }
 
-    /// Returns true if the user asked for a pause of what a source that went back has.
+    /// Returns true if the user asked to pause the Clusters of a source that went back.
     fn may_pause_source(&self, options: &Options) -> bool {
         matches!(self, Self::Resume(_)) && options.accept.contains(Risk::WorldChanged)
     }
 
-    /// Refuses what would be refused once the move is committed again, when nothing can be undone any more.
+    /// Refuses everything now that would be refused after the move is committed again, when nothing can be undone any more.
     fn check_may_delete_from_outdated(&self, active: &ActiveMove) -> Result<(), Failure> {
         let record = &active.journal.record;
         if !self.clusters_to_unpause().is_empty() {
@@ -253,7 +255,7 @@ impl Command {
         check_same_plugins(active, "name those: without them nothing shows what was copied")
     }
 
-    /// Whether a command with this word about a handover, or without, can apply to the move that was found.
+    /// Checks that the command's handover options apply to the move that was found.
     fn check_handover(&self, active: &ActiveMove) -> Result<(), Failure> {
         let (record, options) = (&active.journal.record, &active.job.options);
         let (id, begun) = (&record.move_id, record.handover.is_some());
@@ -284,8 +286,8 @@ impl Command {
         Err(Failure::Declined(why))
     }
 
-    /// Refuses the acceptance of copies that are gone before any can be. Accepted beforehand, it would excuse whatever others delete
-    /// in the target later.
+    /// Refuses to accept missing copies before any can be missing. Accepted beforehand, the risk would excuse every later
+    /// deletion in the target.
     fn check_copies_can_be_gone(&self, active: &ActiveMove) -> Result<(), Failure> {
         let (record, options) = (&active.journal.record, &active.job.options);
         let applies = matches!(self, Self::Start | Self::Resume(_)) && !self.is_after_import();
@@ -360,15 +362,15 @@ impl Command {
     }
 }
 
-/// Whether a rollback may resume a source that was handed over in files. Until its record says so no files are complete, and
-/// nobody can have imported them.
+/// Checks that a rollback may unpause a source that was handed over in files. Until its record says so, no files are complete,
+/// and no cluster can have imported them.
 async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
     let (record, job) = (&active.journal.record, &active.job);
     let Some(contents) = record.handed_over() else { return Ok(()) };
     if job.target.end_kind.is_cluster() {
         handover::refuse_imported(job, &active.journal, contents).await?;
     }
-    // A cluster that has nothing of them proves nothing: the files may have been imported into another one.
+    // A cluster without these objects proves nothing: another cluster may have imported the files.
     let accepted = job.options.accept.contains(Risk::MaybeImported);
     if accepted {
         job.used_risks.insert(Risk::MaybeImported);
@@ -379,7 +381,7 @@ async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
     Err(Failure::MayBeImported { move_id: record.move_id.clone() })
 }
 
-/// Whether this run may continue the move that was found.
+/// Checks that this run may continue the move that was found.
 fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     if active.orphaned {
         return Err(Failure::Orphan(active.journal.record.move_id.clone()));
@@ -401,7 +403,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
         )));
     }
     let record = &active.journal.record;
-    // What was handed over has them in its files.
+    // A handed over move has these objects in its files.
     let in_files = record.handed_over().is_some() && active.job.route.target_runs();
     if !in_files {
         approved::check_same_plan(record, active.job.options.approved.as_deref())?;
@@ -415,7 +417,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     }
 }
 
-/// A move must be continued with the plugins it was begun with. A rollback needs no plugins.
+/// Checks that the plugins are those that the move was begun with. A rollback needs no plugins.
 fn check_same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<(), Failure> {
     let (record, options) = (&active.journal.record, &active.job.options);
     let begun: PluginSet = record.plugins.iter().collect();
@@ -433,12 +435,12 @@ fn check_same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<
     })
 }
 
-/// Runs a command that writes. Everything it does, in any task, is in one span; the move's id is added once it is known.
+/// Runs a command that writes. All of its work, in any task, is in one span. The move's id is added once it is known.
 async fn run_in_span(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
     run_under_locks(setup, command).instrument(info_span!("move", id = field::Empty)).await
 }
 
-/// The same without the span: takes the locks, and uses the records as they are then.
+/// Runs a command that writes: takes the locks, and uses the records as they are then.
 async fn run_under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, Outcome), Stop> {
     let command = &command;
     let opened = open_for_writing(&setup, command.absent_side()).await;
@@ -452,12 +454,12 @@ async fn run_under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, 
         None => (None, None, None),
     };
     let (result, left) = match prepare_move(setup, opened, command, id, (locks.clone(), moves)).await {
-        // It ended while this run waited for its locks.
+        // The move ended while this run waited for its locks.
         Err(failure @ Failure::NoMove) => (Err(command.stop_before_move(failure)), MoveLeft::Ended),
         Err(failure) => (Err(command.stop_before_move(failure)), MoveLeft::AsItWas),
         Ok((mut active, begun)) => {
             active.first = first;
-            // Nobody has decided that the source is gone.
+            // The agent finishes alone without a user's decision that the source is gone.
             if !matches!(command, Command::FinishAlone { .. }) {
                 active.job.report_accepted();
             }
@@ -473,7 +475,7 @@ async fn run_under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, 
                 }
             };
             let left = match active.journal.is_written() {
-                // Its claims are where it was begun; one that is left here nobody would ever give up.
+                // The move's claims are on the side where it was begun. No run would ever give up a claim that is left here.
                 _ if matches!(command, Command::FinishAlone { .. }) || active.is_targets_word() => {
                     MoveLeft::AsItWas
                 }
@@ -489,7 +491,7 @@ async fn run_under_locks(setup: Setup, command: Command) -> Result<(ActiveMove, 
     result
 }
 
-/// The requested move, ready to continue, and whether it was begun before.
+/// Prepares the requested move to continue. Returns also whether it was begun before.
 async fn prepare_move(
     mut setup: Setup,
     opened: Opened,
@@ -505,7 +507,7 @@ async fn prepare_move(
     let move_id = found.as_ref().and_then(FoundMove::record).map_or(&id, |record| &record.move_id);
     Span::current().record("id", field::display(move_id));
     if found.as_ref().and_then(FoundMove::record).is_some_and(|record| record.confined) {
-        // Whoever continues the move: its author has no say outside of the namespace that moves.
+        // This applies to every user who continues the move: its author may only change the namespace that moves.
         setup.options.confined = Some(Side::Source);
     }
     let in_source = found.as_ref().filter(|found| !found.is_targets_word());
@@ -513,8 +515,8 @@ async fn prepare_move(
         if matches!(command, Command::Start) {
             locks.claim_for(&record.move_id).await?;
         }
-        // An earlier run of the move may have worked in more namespaces than the scope's; once those are locked too, the records
-        // are read again.
+        // An earlier run of the move may have worked in more namespaces than the scope's. Once those are locked too, the
+        // records are read again.
         let touched = find_locks_of_earlier_runs(record, &opened, &setup.options);
         if locks.take_more(&touched).await? {
             moves = opened.read_moves().await?;
@@ -534,7 +536,7 @@ async fn prepare_move(
     Ok((active, begun.is_some()))
 }
 
-/// The locks for everything that earlier runs of a move may have worked in.
+/// Returns the locks for everything that earlier runs of a move may have worked in.
 fn find_locks_of_earlier_runs(record: &Record, opened: &Opened, options: &Options) -> BTreeSet<Lock> {
     let touched = record.copied_namespaces.iter().filter(|namespace| options.may_change_in(Some(namespace)));
     let mut touched: BTreeSet<Lock> = touched.cloned().map(Lock::Namespace).collect();
@@ -545,7 +547,8 @@ fn find_locks_of_earlier_runs(record: &Record, opened: &Opened, options: &Option
     touched
 }
 
-/// The locks that a run holds, if the source has anything to lock, and what it read under them: the moves, and the source.
+/// The locks that a run holds, if the source has anything to lock, and the results of its first reads: the moves, and the
+/// source.
 type ReadUnderLocks = (Option<Locks>, Moves, Option<Result<FirstReading, Failure>>);
 
 /// Takes the locks of the scope: the requested scope, or that of the selected move. `None` if neither side has Leases.
@@ -562,13 +565,13 @@ async fn take_locks(
             let mut moves = opened.read_moves().await?;
             let mut selected = command.choose_move(setup, &moves)?.ok_or(Failure::NoMove)?;
             if selected.orphaned {
-                // The sides were read at the same time, and the move may have been begun and committed in between: its source's record
-                // is older than its target's, and goes later.
+                // Both sides were read concurrently, and the move may have been begun and committed in between. Its source's
+                // record is older than its target's, and is removed later.
                 moves = opened.read_moves().await?;
                 selected = command.choose_move(setup, &moves)?.ok_or(Failure::NoMove)?;
             }
             let record = selected.record().ok_or(Failure::NoMove)?;
-            // The Clusters to pause are the user's word.
+            // The user named the Clusters to pause.
             let to_pause = command.clusters_to_pause();
             let of_named = || to_pause.iter().map(|name| Lock::Namespace(name.namespace.clone()));
             let wanted = if selected.is_targets_word() {

@@ -1,7 +1,7 @@
-//! The state of moves, as far as the given sides that answer know. Changes nothing.
+//! Reads the state of moves, as far as the named sides that answer know. Changes nothing.
 //!
 //! A cluster knows the moves out of it from the records of its source role, and those into it from the records of its target
-//! role. A cluster that is given alone is asked for both.
+//! role. If the user names only one cluster, both are read.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,11 @@ use crate::drive::leftover;
 use crate::drive::open::{Opened, open_sides};
 use crate::drive::report::{LeaseStatus, Status, WaitingCopies};
 
-/// The code of the refusal if the same cluster is given twice.
+/// Code of the refusal if both sides are the same cluster.
 const SAME_CLUSTER: &str = "same-cluster";
 
-/// Moves between two sides. If one doesn't answer, the other is asked; if both are one cluster, that cluster is.
+/// Reads the moves between two sides. If one side doesn't answer, reads only the other. If both are one cluster, reads that
+/// cluster.
 pub(crate) async fn read_status(setup: &Setup) -> Result<Status, Failure> {
     let (read, silent) = match read_moves(setup, None).await {
         Err(
@@ -60,7 +61,7 @@ pub(crate) async fn read_status(setup: &Setup) -> Result<Status, Failure> {
     })
 }
 
-/// Moves out of and into the only given cluster.
+/// Reads the moves out of and into one cluster.
 pub(crate) async fn read_status_of_one(setup: &Setup, given: Side) -> Result<Status, Failure> {
     let mut setup = setup.clone();
     let place = match given {
@@ -73,7 +74,7 @@ pub(crate) async fn read_status_of_one(setup: &Setup, given: Side) -> Result<Sta
         Side::Source => Side::Target,
         Side::Target => Side::Source,
     };
-    // Reads in the role in which the cluster was given first, so that errors name that role.
+    // The first read is in the role in which the user named the cluster, so that errors name that role.
     let first = read_moves(&setup, Some(missing)).await?;
     let second = read_moves(&setup, Some(given)).await?;
     let ((opened, out), (_, into)) = if given == Side::Source { (first, second) } else { (second, first) };
@@ -94,11 +95,12 @@ pub(crate) async fn read_status_of_one(setup: &Setup, given: Side) -> Result<Sta
     })
 }
 
-/// Clusters in the given cluster that a move copied, and that still have what undoes its pause: the record of a move that is not
-/// committed is in its source alone. With the failure to list Clusters, if there was one: the state of moves is worth reporting without
-/// them.
+/// Finds Clusters that a move copied into this cluster, and that still have the annotation that undoes its pause. The record of
+/// a move that is not committed is only in its source.
+///
+/// Also returns the failure to list Clusters, if there was one: the state of moves is worth reporting without them.
 async fn find_waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Failure>) {
-    // The cluster that was given has both roles.
+    // The one cluster has both roles.
     let handle = &opened.sides.source;
     let kinds = opened.kinds.source.values().filter(|kind| is_cluster(&kind.group_kind));
     let wanted = kinds.map(|kind| (kind.clone(), None)).collect();
@@ -131,7 +133,7 @@ async fn read_moves(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Move
     Ok((opened, moves))
 }
 
-/// What is known about moves; `missing` is the side that was not given.
+/// Returns the state of moves. `missing` is the side that the user did not name.
 pub(crate) fn describe_moves(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
     moves.0.iter().filter_map(|found| describe_move(found, missing)).collect()
 }
@@ -155,7 +157,7 @@ async fn read_leases(opened: &Opened) -> Result<Vec<LeaseStatus>, Failure> {
     };
     let ago = |renewed: Timestamp| Timestamp::now().duration_since(renewed).as_secs().try_into().unwrap_or(0);
     let status = |seen: SeenLease| LeaseStatus {
-        // What a run that ended left says nothing of one that is alive.
+        // The time that an ended run left shows nothing about a current one.
         renewed_seconds_ago: seen.renewed.filter(|_| !seen.holder.is_empty()).map(ago),
         name: seen.name,
         holder: seen.holder,

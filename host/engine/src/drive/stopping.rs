@@ -1,4 +1,4 @@
-//! From a failure to a stop: undoes what can be undone, and reports the state of both sides.
+//! Turns a failure into a stop: undoes everything that can be undone, and reports the state of both sides.
 
 use pivot_core::Side;
 use pivot_core::record::Phase;
@@ -12,7 +12,7 @@ use crate::base::requests::halt::Halt;
 use crate::drive::advice::{self, AdviceReason, KnownFiles, KnownSides, Situation};
 use crate::drive::sequence::ActiveMove;
 
-/// A failure before any move under way is known: the report can vouch only for this command.
+/// Returns the stop for a failure before any move under way is known. The report can vouch only for this command.
 pub(crate) fn stop_without_move(failure: Failure) -> Stop {
     let (state, next) = advice::advise_without_move(&failure);
     let exit = exit_untouched(&failure);
@@ -20,14 +20,14 @@ pub(crate) fn stop_without_move(failure: Failure) -> Stop {
 }
 
 impl Stop {
-    /// A stop of any command about a move of which one side went back.
+    /// Returns the stop of any command about a move of which one side went back.
     pub fn one_sided(move_id: String, one_sided: OneSidedMove) -> Self {
         let known = Some(move_id.clone());
         Self { move_id: known, ..stop_without_move(Failure::OneSidedMove { move_id, one_sided }) }
     }
 }
 
-/// The same for a command about a move.
+/// Returns the stop for a failure of a command about a move. If nothing else is advised, it advises `status`.
 pub(crate) fn stop_and_show_status(failure: Failure) -> Stop {
     let mut stop = stop_without_move(failure);
     if stop.next.is_empty() {
@@ -36,19 +36,19 @@ pub(crate) fn stop_and_show_status(failure: Failure) -> Stop {
     stop
 }
 
-/// A failure while no move is under way, before one was begun.
+/// Returns the stop for a failure before any move was begun.
 fn stop_untouched(failure: Failure) -> Stop {
     Stop { state: advice::UNTOUCHED.to_owned(), ..stop_without_move(failure) }
 }
 
-/// Whether a run was given no files at all, or another plan: what it was given would be refused again.
+/// Returns true if a run has no files, or another plan than the move's: the same command would be refused again.
 fn has_wrong_inputs(active: &ActiveMove) -> bool {
     let options = &active.job.options;
     let given = options.approved.as_ref().map(|plan| plan.checksum());
     (options.added.is_empty() && given.is_none()) || given != active.journal.record.plan_checksum.as_deref()
 }
 
-/// What is known of a move that a run stops in.
+/// Returns the situation of a move in which a run stops.
 fn describe_situation<'a>(
     active: &'a ActiveMove,
     phase: Phase,
@@ -70,7 +70,8 @@ fn describe_situation<'a>(
     Situation { record, phase, sides, one_sided: None, recovered, files, not_imported, why }
 }
 
-/// Between places without records, only the target shows what was written, and the same command continues from there.
+/// Returns the stop of a move between places without records. Only the target shows the progress, and the same command
+/// continues from there.
 fn stop_unrecorded(failure: Failure, phase: Phase) -> Stop {
     let exit = match exit_untouched(&failure) {
         Exit::Refused | Exit::Unreachable | Exit::Unexpected => Exit::PartWay,
@@ -93,7 +94,7 @@ fn exit_untouched(failure: &Failure) -> Exit {
     }
 }
 
-/// A failure during a move: undoes what can be undone, and reports the state of both sides and what was done.
+/// Stops a move after a failure: undoes everything that can be undone, and reports the state of both sides and the changes.
 pub(crate) async fn stop_move(active: &mut ActiveMove, failure: Failure) -> Stop {
     let stop = undo_and_stop(active, failure).await;
     let move_id = active.journal.is_written().then(|| active.job.move_id.clone());
@@ -115,16 +116,16 @@ async fn undo_and_stop(active: &mut ActiveMove, failure: Failure) -> Stop {
     if !active.journal.is_written() {
         return stop_unrecorded(failure, phase);
     }
-    // Nothing is recorded of that yet.
+    // The recovery is not recorded yet.
     if active.recovers {
         let exit = exit_untouched(&failure);
         return stop_with(failure, None, exit, advice::NOT_RECOVERED, &[Next::Status]);
     }
-    // One side knows nothing of what happened on the other.
+    // One side has no record of the other's changes.
     if matches!(failure, Failure::OneSidedMove { .. } | Failure::Orphan(_)) {
         return stop_without_move(failure);
     }
-    // Nothing of it may be undone.
+    // Such a move must not be undone.
     if let Some(one_sided) = &active.one_sided {
         let paused = matches!(failure, Failure::SourcePaused { .. });
         let exit = if paused { Exit::PastCommit } else { exit_untouched(&failure) };
@@ -159,14 +160,14 @@ async fn undo_and_stop(active: &mut ActiveMove, failure: Failure) -> Stop {
     }
 }
 
-/// A stop of the move, with what is known of it.
+/// Returns a stop of the move in its situation.
 fn stop_of(active: &ActiveMove, phase: Phase, failure: Failure, why: AdviceReason<'_>, exit: Exit) -> Stop {
     let situation = describe_situation(active, phase, &failure, why);
     let (state, next) = (situation.state(), situation.next());
     stop_with(failure, Some(phase), exit, state, next)
 }
 
-/// What a failure during a move means for what people are told.
+/// Returns the reason for a report that follows from a failure during a move.
 fn classify_failure(failure: &Failure) -> AdviceReason<'static> {
     match failure {
         Failure::Halted(Halt::LeaseLost(_)) => AdviceReason::LeaseLost,
@@ -187,7 +188,7 @@ fn classify_failure(failure: &Failure) -> AdviceReason<'static> {
     }
 }
 
-/// A stop without undoing; only the run itself knows what it did.
+/// Returns a stop without changes. The caller adds the changes of the run.
 fn stop_with(
     failure: Failure,
     phase: Option<Phase>,

@@ -1,8 +1,7 @@
-//! What is read because the user carries it along: lists of kinds in the namespaces that move or in others that are named, and
-//! single objects anywhere.
+//! The reads for `--also-copy`: lists of kinds in the namespaces that move or in others that are named, and single objects
+//! anywhere.
 //!
-//! What nothing else asks for is read for this alone, and counts for nothing but itself
-//! ([`pivot_core::inventory::Inventory::with_reached`]).
+//! Objects that are read only for `--also-copy` select nothing else ([`pivot_core::inventory::Inventory::with_reached`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use pivot_core::{GroupKind, Key, Kind, Object};
 /// A kind, and the namespace to read its objects from; `None` means all.
 type List<'a> = (&'a Arc<Kind>, Option<String>);
 
-/// What to read, apart from the lists that are read anyway.
+/// Returns the lists and the single objects to read in addition to the lists in `anyway`.
 pub(crate) fn select_reads<'a>(
     kinds: &'a BTreeMap<GroupKind, Arc<Kind>>,
     scope: &Scope,
@@ -22,7 +21,7 @@ pub(crate) fn select_reads<'a>(
 ) -> (BTreeSet<List<'a>>, BTreeSet<Key>) {
     let (mut lists, mut single) = (BTreeSet::new(), BTreeSet::new());
     for Part { kind, object, within, .. } in &scope.also_copy {
-        // The plan refuses what is not found.
+        // The plan refuses a kind that the source doesn't serve.
         let Some(kind) = kinds.get(kind) else { continue };
         if let Some(ObjectName { namespace, name }) = object {
             if kind.namespaced == namespace.is_some() {
@@ -55,7 +54,7 @@ pub(crate) fn select_reads<'a>(
     (lists, single)
 }
 
-/// Of a list that was read for this, what counts: of other namespaces only what is carried, because the rest is nobody's business.
+/// Keeps the objects of a list that count. From other namespaces, only the also copied objects count.
 pub(crate) fn keep_relevant(scope: &Scope, objects: Vec<Object>) -> impl Iterator<Item = Object> {
     objects.into_iter().filter(|object| {
         scope.includes(object.meta.namespace.as_deref()) || covered(&scope.also_copy, object)
@@ -69,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read for these parts, besides Secrets of `ns`: lists, and then single objects.
+    /// Returns the lists and the single objects that these parts need, in addition to the Secrets of `ns`.
     fn reads(namespaces: Namespaces, parts: &[&str]) -> (Vec<String>, Vec<String>) {
         let kind = |name: &str, namespaced| Kind {
             group_kind: GroupKind::new("", name),
@@ -103,7 +102,7 @@ mod tests {
             (&["Secret/keys/*:a", "Secret/keys/x", "Secret/other/y"], &["Secret keys"], &["Secret other/y"]),
             (&["ConfigMap:a", "ConfigMap/ns/*", "ConfigMap/ns/x"], &["ConfigMap ns"], &none),
             (&["Node:a", "Node", "Node/n"], &["Node *"], &none),
-            // What can be nowhere is not looked for.
+            // An object that can't exist is not looked for.
             (&["Node/ns/*", "Node/ns/n", "ConfigMap/x", "Other"], &none, &none),
         ] {
             let (found, named) = reads(one(), parts);

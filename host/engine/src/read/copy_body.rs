@@ -1,4 +1,4 @@
-//! The body of an object's copy. The dry run sends it before the phase that copies does.
+//! Builds the body of an object's copy, for the dry run and for the phase that copies.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::plugins::calls::{self, Authors};
 use crate::base::plugins::hooks::Hooks;
 
-/// The body that creates an object's copy, with plugins' changes, and the plugins that made them.
+/// Returns the body that creates an object's copy, with the changes of plugins, and the plugins that made them.
 pub(crate) async fn build_copy_body(
     job: &Job,
     step: &Step,
@@ -25,7 +25,7 @@ pub(crate) async fn build_copy_body(
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Files hold the complete object: a later restore needs the status.
     let drops_status = kind.status_subresource && job.target.capabilities().owns_status;
-    // It also needs the field managers, which a server accepts only after the create.
+    // A restore also needs the field managers, which a server accepts only after the create.
     let ownership =
         (object.meta.has_applier() && !job.target.capabilities().judges).then(|| field_ownership(&source));
     let mut body =
@@ -46,21 +46,23 @@ pub(crate) async fn build_copy_body(
     Ok((body, wanted.map(|wanted| wanted.by)))
 }
 
-/// The plugins that may change a copy. What the user carries along is copied as it is: it may come from where no plugin may look.
+/// Returns the plugins that may change a copy. An also copied object is copied unchanged: plugins may have no access to its
+/// namespace.
 pub(crate) fn plugins_of_step<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hooks>] {
     if step.treatment().is_offered_to_plugins() { &job.plugins } else { &[] }
 }
 
-/// Objects that this move paused go into files as they were before: users who restore the files by other means unpause Clusters
-/// and classes, and would leave anything else paused for good. Clusters stay paused, so that none runs before everything is
-/// there, and plugins' holds stay too.
+/// Returns the patch that undoes this move's pause in the copy in a file.
+///
+/// Users who restore the files by other means unpause only Clusters and classes. Any other paused object would stay paused.
+/// Clusters stay paused in the files, so that none runs before all objects are there. Holds of plugins stay, too.
 fn undo_pause_in_files(job: &Job, object: &Object) -> Option<Value> {
     let kind = &object.kind.group_kind;
     let stays = is_cluster(kind) || is_cluster_class(kind) || job.pausing_of(object) != Pausing::Paused;
     (!stays && !job.route.target_runs()).then(|| pause::undo(&object.meta, &job.move_id))?
 }
 
-/// The patch that makes the source's field managers those of a copy.
+/// Returns the patch that gives a copy the field managers of the source's object.
 pub(crate) fn field_ownership(source: &Value) -> Value {
     let fields = source.pointer("/metadata/managedFields").cloned().unwrap_or_else(|| json!([]));
     json!({"metadata": {"managedFields": fields}})

@@ -1,5 +1,7 @@
-//! Why there is nothing to move in a requested namespace, or under the requested names. Mostly a name is mistyped, or belongs to
-//! another cluster: whether it exists, and where Clusters are, is worth two more requests.
+//! Explains why a requested namespace, or the requested names, have nothing to move.
+//!
+//! Most often a name is mistyped or belongs to another cluster. Two more requests show whether the namespace exists, and where
+//! Clusters are.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +14,10 @@ use crate::base::job::Job;
 use crate::base::kinds::Kinds;
 use crate::base::outcome::failure::Failure;
 
-/// How many namespaces are named.
+/// Largest number of Clusters or namespaces that a message names.
 const MAX_NAMED: usize = 5;
 
-/// The same failure; if there is nothing to move, it also says where Clusters are.
+/// Adds to a [`Failure::Empty`] where Clusters are. Returns other failures unchanged.
 pub(crate) async fn explain_empty(job: &Job, failure: Failure) -> Failure {
     match (failure, &job.options.scope.namespaces) {
         (Failure::Empty(why), _) if job.options.scope.named().is_some() => {
@@ -54,7 +56,8 @@ pub(crate) async fn explain_empty(job: &Job, failure: Failure) -> Failure {
     }
 }
 
-/// In a directory a namespace exists once something is in it. Without permission to look, it doesn't count as missing.
+/// Returns true if the source has no such namespace. A directory has each namespace that something is in. Without permission to
+/// read it, a namespace doesn't count as missing.
 async fn is_missing(job: &Job, name: &str) -> bool {
     let namespace = GroupKind::new("", "Namespace");
     let Some(kind) = job.kinds.source.get(&namespace).filter(|_| job.source.capabilities().judges) else {
@@ -63,21 +66,21 @@ async fn is_missing(job: &Job, name: &str) -> bool {
     matches!(job.source.get(kind, &Key::new(namespace, None, name)).await, Ok(None))
 }
 
-/// The namespaces that have Clusters; `None` if the user can't list those.
+/// Returns the namespaces that have Clusters; `None` if the user can't list Clusters.
 async fn find_namespaces_with_clusters(job: &Job) -> Option<Vec<String>> {
     let there = list_cluster_names(job).await?.into_iter();
     let namespaces: BTreeSet<String> = there.map(|cluster| cluster.namespace).collect();
     Some(namespaces.into_iter().collect())
 }
 
-/// The Clusters that there are, wherever; none without permission to list them.
+/// Returns the Clusters of all namespaces; `None` without permission to list them.
 async fn list_cluster_names(job: &Job) -> Option<BTreeSet<ClusterName>> {
     let kind = job.kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"))?;
     let metas = job.source.list_meta(kind, None).await.ok()?;
     Some(metas.into_iter().filter_map(|meta| Some(ClusterName::new(meta.namespace?, meta.name))).collect())
 }
 
-/// Refuses a source in which no kind is labelled for a move: clusterctl didn't install its definitions.
+/// Returns the reason if no kind in the source is labelled for a move: its definitions were not installed by clusterctl.
 pub(crate) fn explain_unlabelled(kinds: &Kinds) -> Option<String> {
     let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
     match cluster {

@@ -1,5 +1,7 @@
-//! The first reading of the source, begun while the records are read. If those show a move under way that has another scope, or
-//! is past the point where a reading helps, this one is dropped.
+//! The first reading of the source, which begins while the records are read.
+//!
+//! The reading is dropped if the records show a move under way with another scope, or a move that is past the point where a
+//! reading helps.
 
 use pivot_core::providers::Provider;
 use pivot_core::reach::Wishes;
@@ -27,7 +29,7 @@ pub(crate) struct FirstReading {
     pub(crate) namespaces: Namespaces,
 }
 
-/// What the first reading of the source returned beside the plan.
+/// Results of the first reading other than the plan.
 pub(crate) struct FirstReads {
     /// The source's providers.
     pub(crate) providers: Vec<Provider>,
@@ -52,13 +54,13 @@ impl FirstReading {
         Ok(Self { scope: scope.clone(), confined, source_objects, namespaces })
     }
 
-    /// Returns true if the source was read with this scope, and as confined.
+    /// Returns true if the source was read with the scope and the confinement of these options.
     pub(crate) fn has_scope_of(&self, options: &Options) -> bool {
         self.scope == options.scope && self.confined == options.confined
     }
 }
 
-/// Refuses a source whose definitions the user can't read: their labels say what moves.
+/// Refuses a source whose definitions the user can't read: their labels select the kinds that move.
 fn check_definitions_readable(kinds: &Kinds) -> Result<(), Failure> {
     let cluster = kinds.source.get(&GroupKind::new(names::GROUP_CLUSTER, "Cluster"));
     if !cluster.is_some_and(|kind| kind.labels.unread) {

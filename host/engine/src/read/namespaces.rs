@@ -1,7 +1,7 @@
 //! The target's namespaces: the existing ones, and labels and annotations that the missing ones have in the source.
 //!
-//! Each is looked up once: likely ones beside the first reading of the source, the others when the plan is made, or when the
-//! first object in them appears.
+//! Each namespace is looked up once. Likely ones are looked up during the first reading of the source, the others when the plan
+//! is made, or when the first object in them appears.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::read::snapshot::Snapshot;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Namespaces {
     looked_at: BTreeMap<String, bool>,
-    /// Those that are being deleted: nothing can be created in them.
+    /// Namespaces that are being deleted. No object can be created in them.
     deleting: BTreeSet<String>,
-    /// Namespaces that were not looked up don't exist.
+    /// Whether all namespaces were listed. Other names then don't exist.
     complete: bool,
 }
 
 impl Namespaces {
-    /// The namespaces that a plan is likely to name, before there is one: the requested namespace, or all that exist.
+    /// Looks up the namespaces that a plan is likely to name: the requested namespace, or all that exist.
     pub(crate) async fn look_up_likely(
         target: &Handle,
         kinds: &Kinds,
@@ -44,7 +44,7 @@ impl Namespaces {
         if !target.capabilities().judges {
             return Ok(likely);
         }
-        // A server without namespaces is reported when the first one is to be created.
+        // A server without namespaces is reported by the first create of a namespace.
         let Some(kind) = kinds.target.get(&GroupKind::new("", "Namespace")) else { return Ok(likely) };
         match &scope.namespaces {
             Scoped::One(name) => {
@@ -57,7 +57,7 @@ impl Namespaces {
                     }
                     likely.complete = true;
                 }
-                // Each is then looked up by name.
+                // Each namespace is then looked up by name.
                 Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {}
                 Err(failure) => return Err(failure),
             },
@@ -65,7 +65,7 @@ impl Namespaces {
         Ok(likely)
     }
 
-    /// The namespaces of a plan.
+    /// Looks up the namespaces of a plan.
     pub(crate) async fn look_up_planned(job: &Job, snapshot: &Snapshot) -> Result<Self, Failure> {
         let mut all = Self::default();
         all.look_up(job, snapshot).await?;
@@ -104,7 +104,7 @@ impl Namespaces {
         }
     }
 
-    /// Refuses the plan's namespaces that the target is deleting. A rollback that ended a moment ago may have begun that.
+    /// Refuses the plan's namespaces that the target is deleting. A recent rollback may have started the deletion.
     pub(crate) fn refuse_deleting(&self, job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
         let planned = snapshot.namespaces();
         let deleting = self.deleting.iter().filter(|name| planned.contains(*name));
@@ -126,7 +126,7 @@ impl Namespaces {
         deleting.map(refusal).collect()
     }
 
-    /// The namespaces to create.
+    /// Returns the namespaces to create.
     pub(crate) fn missing(&self) -> BTreeSet<String> {
         self.looked_at.iter().filter(|(_, there)| !**there).map(|(name, _)| name.clone()).collect()
     }
@@ -150,16 +150,17 @@ async fn look_up_namespace(target: &Handle, kind: &Arc<Kind>, name: &str) -> Res
     let key = Key::new(kind.group_kind.clone(), None, name);
     match target.get(kind, &key).await {
         Ok(there) => Ok(there.map_or(NamespaceState::Absent, |there| NamespaceState::from(&there.meta))),
-        // The user of a namespace may have no permission to read it: creating in it will show.
+        // Users of a namespace may have no permission to read it. A create in it shows whether it exists.
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(NamespaceState::There),
         Err(failure) => Err(failure),
     }
 }
 
-/// What namespaces have in the source and get in the target, by name.
+/// Labels and annotations that new namespaces take over from the source, by namespace.
 pub(crate) type MetadataByNamespace = BTreeMap<String, NamespaceMetadata>;
 
-/// Labels and annotations. Pod security and network policies select by them, and other systems keep their settings there.
+/// Labels and annotations of a namespace. Pod security and network policies select by labels, and other systems keep their
+/// settings in them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NamespaceMetadata {
     labels: BTreeMap<String, String>,
@@ -167,7 +168,7 @@ pub(crate) struct NamespaceMetadata {
 }
 
 impl NamespaceMetadata {
-    /// A namespace of this name.
+    /// Returns the manifest of a namespace with this name.
     pub(crate) fn manifest(&self, name: &str) -> Value {
         json!({
             "apiVersion": "v1", "kind": "Namespace",
@@ -176,7 +177,7 @@ impl NamespaceMetadata {
     }
 }
 
-/// Reads what the namespaces have in the source.
+/// Reads the labels and annotations that the namespaces have in the source.
 pub(crate) async fn read_metadata(job: &Job, names: &BTreeSet<String>) -> MetadataByNamespace {
     let each = names.iter().map(|name| -> Work<'_, (String, NamespaceMetadata)> {
         async move { Ok((name.clone(), read_metadata_of(job, name).await)) }.boxed()
@@ -190,7 +191,7 @@ async fn read_metadata_of(job: &Job, name: &str) -> NamespaceMetadata {
         Ok(None) => NamespaceMetadata::default(),
         Ok(Some(there)) => {
             let Meta { labels, mut annotations, .. } = there.meta;
-            // It is nobody's applied configuration there, and no earlier move made it.
+            // The new namespace has no applied configuration, and no earlier move created it.
             annotations.retain(|name, _| name != names::LAST_APPLIED && name != names::MARK);
             NamespaceMetadata { labels, annotations }
         }

@@ -1,7 +1,7 @@
-//! Reading a side: its kinds, and every object that could be relevant to the move.
+//! Reads every object of a side that could be relevant to the move.
 //!
-//! Kinds in parallel, one list each, no GET per object. The exception is what a class in another namespace references: a handful
-//! of objects, fetched one by one.
+//! Kinds are read in parallel, with one list each and without a GET per object. The exception is a class in another namespace
+//! with its templates: a few objects, read one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,12 +29,13 @@ pub(crate) struct SourceObjects {
     /// Clusters of namespaces that don't move: they may share classes with Clusters that do.
     pub(crate) elsewhere: Vec<Object>,
     pub(crate) providers: Vec<Provider>,
-    /// Warnings about what was not read, each with its code.
+    /// Warnings about objects that were not read, each with its code.
     pub(crate) cautions: Vec<(&'static str, String)>,
 }
 
-/// Reads everything that could move and, once plugins are loaded, the rest of what they want to see and reach. If the source is
-/// confined, nothing outside of namespaces moves that the moving one doesn't refer to.
+/// Reads every object that could move. Once plugins are loaded, also reads the objects that they want to see and reach.
+///
+/// If the source is confined, an object outside of namespaces moves only if an object of the moving namespace refers to it.
 pub(crate) async fn discover_objects(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -88,7 +89,7 @@ pub(crate) async fn discover_objects(
     Ok(SourceObjects { inventory, elsewhere, providers, cautions: caution.into_iter().chain(left).collect() })
 }
 
-/// The namespace to read; none: all.
+/// Returns the namespace to read; `None` means all.
 fn requested_namespace(scope: &Scope) -> Option<&str> {
     match &scope.namespaces {
         Namespaces::All => None,
@@ -96,7 +97,8 @@ fn requested_namespace(scope: &Scope) -> Option<&str> {
     }
 }
 
-/// Objects in files whose kinds the move doesn't read. A cluster may have such objects; files were copied to be moved.
+/// Returns a warning about objects in files whose kinds the move doesn't read. In a cluster such objects are normal; files were
+/// copied to be moved.
 async fn describe_left_in_files(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -167,8 +169,8 @@ struct Clusters {
     caution: Option<String>,
 }
 
-/// Clusters of all namespaces, because one elsewhere may use a class of this namespace. If the user can't list all, only those
-/// that move are read.
+/// Reads the Clusters of all namespaces, because a Cluster of another namespace may use a class of this one. If the user can't
+/// list all, only the Clusters that move are read.
 async fn read_clusters(
     handle: &Handle,
     kind: Option<&Arc<Kind>>,
@@ -198,7 +200,7 @@ async fn read_clusters(
     }
 }
 
-/// The provider inventory, and the Secrets in infrastructure providers' namespaces: global identities own some.
+/// Reads the provider inventory, and the Secrets in the namespaces of infrastructure providers: global identities own some.
 async fn read_providers(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -240,8 +242,8 @@ async fn read_providers(
     Ok((providers, secrets))
 }
 
-/// Adds the ClusterClasses of other namespaces that Clusters reference, and the templates that those classes reference,
-/// regardless of plugins' reach.
+/// Adds the ClusterClasses of other namespaces that Clusters reference, and the templates of these classes, regardless of the
+/// reach of plugins.
 async fn add_distant_classes(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
@@ -251,7 +253,7 @@ async fn add_distant_classes(
     if wanted.is_empty() {
         return Ok(objects);
     }
-    // The plan refuses a missing one, together with all other refusals.
+    // The plan refuses a missing class, together with all other refusals.
     let mut found = get_existing(handle, kinds, wanted).await?;
     let mut templates = BTreeSet::new();
     for class in &found {
@@ -263,7 +265,7 @@ async fn add_distant_classes(
     Ok(objects)
 }
 
-/// Those of these objects that exist.
+/// Reads these objects one by one. Leaves out objects that don't exist.
 async fn get_existing(
     handle: &Handle,
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,

@@ -1,4 +1,4 @@
-//! From a reading to a plan, with plugins' relations in between.
+//! Makes a plan from a reading of the source, with the relations that plugins return.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::plugins::hooks::{HookError, Hooks};
 use crate::read::objects::SourceObjects;
 
-/// The lists that plugins want.
+/// Returns the kinds and the objects that plugins want to see.
 pub(crate) fn collect_wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
     Wishes {
         kinds: plugins.iter().flat_map(|plugin| plugin.describe().kinds.iter().cloned()).collect(),
@@ -26,8 +26,7 @@ pub(crate) fn collect_wishes(plugins: &[Arc<dyn Hooks>]) -> Wishes {
     }
 }
 
-/// The kinds among these that some plugin holds, restores or settles, and so knows how to move. A plugin that only looks at a
-/// kind doesn't count.
+/// Returns the kinds that some plugin holds, restores or settles. A plugin that only looks at a kind doesn't count.
 pub(crate) fn find_handled_kinds(
     plugins: &[Arc<dyn Hooks>],
     kinds: impl IntoIterator<Item = GroupKind>,
@@ -38,12 +37,13 @@ pub(crate) fn find_handled_kinds(
     kinds.into_iter().filter(|kind| plugins.iter().any(|plugin| knows(plugin, kind))).collect()
 }
 
-/// Returns true if objects of the kind do harm when controllers of both sides have them: hosts, and pools, which give out addresses.
+/// Returns true if objects of the kind do harm when controllers of both sides have them: hosts, and pools, which assign
+/// addresses.
 fn acts_on_both_sides(kind: &GroupKind) -> bool {
     is_dangerous(kind) || is_pool(kind)
 }
 
-/// Calls every plugin for every object that it wants to see and is allowed to see.
+/// Calls every plugin for every object that the plugin wants to see and is allowed to see.
 pub(crate) async fn collect_relations(
     source_objects: &SourceObjects,
     scope: &Scope,
@@ -106,7 +106,7 @@ pub(crate) async fn collect_relations(
     Ok(relations)
 }
 
-/// The risks that the plan, without the checks that follow it, can be made only if they are accepted.
+/// Returns the accepted risks without which the planner would refuse. Risks of the later checks are not among them.
 pub(crate) fn find_needed_risks(
     source_objects: &SourceObjects,
     scope: &Scope,
@@ -120,7 +120,7 @@ pub(crate) fn find_needed_risks(
     risks_to_accept(&plan.refusals)
 }
 
-/// Makes the plan, and returns it with plugins' statements.
+/// Makes the plan. Also returns the relations that plugins gave.
 pub(crate) async fn make_plan(
     source_objects: &SourceObjects,
     scope: &Scope,

@@ -1,4 +1,4 @@
-//! The source as a move reads it: first, once more after the pause, and when a committed move continues.
+//! The readings of the source: the first one, one after the pause, and one when a committed move continues.
 
 use std::collections::BTreeSet;
 use std::future::ready;
@@ -23,7 +23,7 @@ use crate::read::objects::discover_objects;
 use crate::read::snapshot::Snapshot;
 use crate::read::{explain_empty, planning};
 
-/// Reads the source for the first time, unless that was done already, and reports what would move.
+/// Reads the source unless `first` is a reading with the same scope. Reports the plan.
 pub(crate) async fn read_first(
     job: &Job,
     first: Option<FirstReading>,
@@ -52,7 +52,7 @@ pub(crate) async fn read_first(
     let plan = Arc::new(plan);
     job.report(Event::Planned { summary: Summary::from(&*plan), plan: plan.clone() });
     plan.notes.iter().for_each(|note| job.report(note.clone().into()));
-    // What is cluster-scoped comes along with every namespace, a mistyped one too.
+    // Cluster-scoped objects are in the plan of every namespace, even a mistyped one.
     let asked_for = |step: &Step| match &job.options.scope.namespaces {
         Namespaces::All => !step.is_carried(),
         Namespaces::One(one) => step.key.namespace.as_ref() == Some(one) && !step.is_carried(),
@@ -75,7 +75,7 @@ pub(crate) async fn read_first(
     Ok((Snapshot { inventory, plan, relations }, first_reads))
 }
 
-/// Gives each step what identifies its object's content.
+/// Adds the content digest of its object to each step.
 fn add_content_digests(job: &Job, plan: &mut Plan, inventory: &Inventory) -> Result<(), Failure> {
     for step in &mut plan.steps {
         if let Some(object) = inventory.get(step.object) {
@@ -87,7 +87,7 @@ fn add_content_digests(job: &Job, plan: &mut Plan, inventory: &Inventory) -> Res
     Ok(())
 }
 
-/// Reads the source as it is now, and makes a plan from that.
+/// Reads the source again, and makes a new plan.
 pub(crate) async fn read_again(job: &Job) -> Result<Snapshot, Failure> {
     let wishes = planning::collect_wishes(&job.plugins);
     let scope = (&job.options.scope, job.options.confined);
@@ -98,12 +98,12 @@ pub(crate) async fn read_again(job: &Job) -> Result<Snapshot, Failure> {
     Ok(Snapshot { inventory, plan: Arc::new(plan), relations })
 }
 
-/// Adds to a reading what is not of the source.
+/// Adds the objects from manifests to a plan and its inventory.
 fn add_from_manifests(job: &Job, plan: &mut Plan, inventory: Inventory) -> Inventory {
     add_to_plan(plan, inventory, &job.options.added, &job.options.scope, &job.kinds.target)
 }
 
-/// The source's objects as they are now, for a run that resumes a committed move.
+/// Reads the current state of the objects of a release list, for a run that resumes a committed move.
 pub(crate) async fn read_moved_objects(
     job: &Job,
     journal: &Journal,

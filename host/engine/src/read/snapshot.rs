@@ -21,37 +21,38 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// What plugins' checks get to see of it.
+    /// Returns the view of this reading for the checks of plugins.
     pub(crate) fn plugin_view(&self) -> PluginView {
-        // What is added is not of the source: an object of that name there is none of this move's.
+        // Objects from manifests are left out: an object of the same name in the source is not part of this move.
         let steps = self.plan.steps.iter().filter(|step| step.treatment().is_in_source());
         PluginView::from_keys(steps.map(|step| (&step.key, self.plan.is_elsewhere(step))))
     }
 
-    /// The object of a step.
+    /// Returns the object of a step.
     pub(crate) fn object(&self, step: &Step) -> Result<&Object, Failure> {
         self.inventory
             .get(step.object)
             .ok_or_else(|| Failure::Bug(format!("{} is not in the inventory", step.key)))
     }
 
-    /// The kinds of the objects that are copied.
+    /// Returns the kinds of the objects that are copied.
     pub(crate) fn kinds(&self) -> BTreeSet<GroupKind> {
         self.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect()
     }
 
-    /// The namespaces in which objects are copied, and those that are copied themselves.
+    /// Returns the namespaces in which objects are copied, and the namespaces that are copied themselves.
     pub(crate) fn namespaces(&self) -> BTreeSet<String> {
         self.plan.steps.iter().filter_map(Self::namespace_of_step).cloned().collect()
     }
 
-    /// The namespace of a step's object, or the name of one that is a namespace.
+    /// Returns the namespace of a step's object, or its name if the object is a namespace.
     pub(crate) fn namespace_of_step(step: &Step) -> Option<&String> {
         let own = step.key.group_kind.is("", "Namespace").then_some(&step.key.name);
         step.key.namespace.as_ref().or(own)
     }
 
-    /// The kinds that are copied, and the namespaces of each (none: cluster-scoped). What is added has no place in the source.
+    /// Returns the copied kinds, each with its namespaces (`None`: cluster-scoped). Objects from manifests count only in the
+    /// target.
     pub(crate) fn namespaces_by_kind(&self, side: Side) -> BTreeMap<GroupKind, BTreeSet<Option<String>>> {
         let mut places: BTreeMap<GroupKind, BTreeSet<Option<String>>> = BTreeMap::new();
         let has = |step: &&Step| side == Side::Target || step.treatment().is_in_source();
@@ -61,7 +62,7 @@ impl Snapshot {
         places
     }
 
-    /// The keys of all steps, by kind as a side serves it.
+    /// Returns the keys of the wanted steps, by kind as a side serves it.
     pub(crate) fn keys_by_kind(
         &self,
         job: &Job,

@@ -1,4 +1,4 @@
-//! What the objects of a wave wait for, in one report.
+//! Reports the waits of all objects of a wave together.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ impl Waits {
         Self { open: Mutex::default(), reports: Reports::quiet_at_first() }
     }
 
-    /// An object starts to wait.
+    /// Adds a wait of an object.
     pub(super) fn begin_wait(
         &self,
         watcher: &dyn Watcher,
@@ -37,7 +37,7 @@ impl Waits {
         self.reports.report(watcher, all, deadline);
     }
 
-    /// The object stops waiting.
+    /// Removes the wait of an object.
     pub(super) fn end_wait(&self, object: &Key) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(object);
     }

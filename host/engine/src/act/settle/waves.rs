@@ -1,10 +1,10 @@
-//! Which objects are settled together, and how many.
+//! Splits the objects to settle into waves.
 
 use std::collections::BTreeSet;
 
 use pivot_core::release::{Entry, ReleaseList};
 
-/// The wanted entries, in levels: no entry owns another one of its level, and owners are in an earlier level than their
+/// Returns the wanted entries in levels. No entry owns another one of its level. Owners are in an earlier level than their
 /// dependents, even if the objects between them aren't wanted.
 pub(super) fn split_into_levels(list: &ReleaseList, wanted: impl Fn(&Entry) -> bool) -> Vec<Vec<&Entry>> {
     let mut depths = vec![0; list.entries.len()];
@@ -26,7 +26,7 @@ pub(super) fn split_into_levels(list: &ReleaseList, wanted: impl Fn(&Entry) -> b
     levels
 }
 
-/// Moves the first item of each group to the front; returns how many groups there are.
+/// Moves the first item of each group to the front. Returns the number of groups.
 pub(super) fn move_firsts_to_front<T, G: Ord>(items: &mut Vec<T>, group: impl Fn(&T) -> G) -> usize {
     let mut seen = BTreeSet::new();
     let (first, rest): (Vec<T>, Vec<T>) = items.drain(..).partition(|item| seen.insert(group(item)));
@@ -35,7 +35,7 @@ pub(super) fn move_firsts_to_front<T, G: Ord>(items: &mut Vec<T>, group: impl Fn
     seen.len()
 }
 
-/// How many objects a wave has: one at first, then twice as many each time, up to a limit.
+/// Number of objects in a wave: one at first, then twice as many each time, up to a limit.
 #[derive(Debug)]
 pub(super) struct Pace {
     limit: usize,
@@ -49,7 +49,7 @@ impl Pace {
         (Self { limit, size: 1 }, groups.clamp(1, limit))
     }
 
-    /// The size of the next wave. A wave in which nothing was left to do proves nothing.
+    /// Returns the size of the next wave. A wave without any change proves nothing.
     pub(super) fn next(&mut self, failed: bool, released: bool) -> usize {
         self.size = match (failed, released) {
             (true, _) => 1,
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Dependents first; each with the positions of its dependents.
+    /// Builds a list, dependents first. Each entry has the positions of its dependents.
     fn list(entries: &[(&str, &[usize])]) -> ReleaseList {
         let kind = std::sync::Arc::new(ReleaseKind {
             group_kind: GroupKind::new("x.io", "Host"),
