@@ -175,20 +175,25 @@ fn is_source_unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Met
     // In namespaces that don't move, only referenced objects were read, and for some kinds only the also copied objects. Labels
     // aren't read here: if a kind is also copied by a label, any new object of it is read again.
     let (scope, wishes) = (&job.options.scope, planning::collect_wishes(&job.plugins));
-    let read = |key: &Key| {
+    let read = there.keys().filter(|key| {
         let kind = job.kinds.source.get(&key.group_kind);
         let listed = kind.is_none_or(|kind| !reach::lists(kind, &wishes, scope).is_empty());
-        listed || scope.also_copy.iter().any(|part| part.may_cover(key))
-    };
-    let asked_for = |key: &&Key| scope.includes(key.namespace.as_deref()) && read(key);
+        scope.includes(key.namespace.as_deref())
+            && (listed || scope.also_copy.iter().any(|part| part.may_cover(key)))
+    });
     // An object from a manifest is no object of the source, even if the source has one of that name.
     let added: BTreeSet<&Key> = snapshot.plan.added().map(|step| &step.key).collect();
     let replaced: BTreeSet<Key> = snapshot.inventory.replaced_objects().iter().map(Object::key).collect();
-    let known = |key: &Key| match added.contains(key) {
-        true => replaced.contains(key),
-        false => snapshot.inventory.index_of_key(key).is_some(),
-    };
-    Ok(there.keys().filter(asked_for).all(known))
+    for key in read {
+        let is_known = match added.contains(key) {
+            true => replaced.contains(key),
+            false => snapshot.inventory.index_of_key(key).is_some(),
+        };
+        if !is_known {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Updates the copies of an old reading of the source for a new one. Returns whether the change was more than new versions.

@@ -8,7 +8,7 @@ use pivot_core::hooks::Hook;
 use pivot_core::plan::Step;
 use pivot_core::record::Phase;
 use pivot_core::release::content;
-use pivot_core::{Key, Object, OwnerReference, Side, Uid, body, merge, names};
+use pivot_core::{Key, Meta, Object, OwnerReference, Side, Uid, body, merge, names};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 
@@ -85,6 +85,12 @@ impl Copies {
         let steps = self.snapshot.plan.steps.iter();
         let used = steps.filter_map(|step| Some((step, self.get(&step.uid).filter(|copied| copied.used)?)));
         used.map(|(step, copied)| (step.key.clone(), copied.uid.clone())).collect()
+    }
+
+    /// Returns true if this move created an owner of the object.
+    fn contains_owner_of(&self, meta: &Meta) -> bool {
+        let mut created = self.made.values().filter_map(OnceLock::get).filter(|copied| !copied.used);
+        created.any(|copied| meta.owner_references.iter().any(|owner| owner.uid == copied.uid))
     }
 
     /// Returns true if some copies are not made yet.
@@ -214,17 +220,7 @@ async fn update_existing(
                 }
             }
         };
-        let below_ours = || {
-            let ours = |uid: &Uid| {
-                copies
-                    .made
-                    .values()
-                    .filter_map(OnceLock::get)
-                    .any(|copied| !copied.used && copied.uid == *uid)
-            };
-            there.meta.owner_references.iter().any(|owner| ours(&owner.uid))
-        };
-        if !job.copy_mark.is_on(&step.key, &there.meta) && !below_ours() {
+        if !job.copy_mark.is_on(&step.key, &there.meta) && !copies.contains_owner_of(&there.meta) {
             return match existing::judge_existing(job, &copies.snapshot, step).await? {
                 Verdict::Use(uid, _) => Ok(Existing::Used(uid)),
                 Verdict::Gone => continue,
@@ -319,7 +315,9 @@ async fn restore_status(
     let kind = &job.kind_of_copy(object)?;
     let part = if kind.status_subresource { Subresource::Status } else { Subresource::None };
     let result = job.target.patch_part(kind, &step.key, &wanted.patch, part).await;
-    let doing = || format!("restoring the status, with a patch of {}, of", wanted.by);
     let restored = result.map(|object| Some(object.meta.resource_version));
-    restored.map_err(|error| job.target.request_failure(doing(), Some(&step.key), wanted.by.answer(error)))
+    restored.map_err(|error| {
+        let doing = format!("restoring the status, with a patch of {}, of", wanted.by);
+        job.target.request_failure(doing, Some(&step.key), wanted.by.answer(error))
+    })
 }

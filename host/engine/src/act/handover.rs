@@ -19,7 +19,7 @@ use pivot_core::hooks::Point;
 use pivot_core::inventory::Inventory;
 use pivot_core::record::{Handover, Record};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Fate, ReleaseList};
+use pivot_core::release::{Fate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::soft::is_cluster;
 use pivot_core::{Key, Side, Uid, words};
@@ -175,12 +175,12 @@ pub(crate) async fn refuse_imported(job: &Job, journal: &Journal, contents: &Uid
 
 /// Refuses if an object that would be deleted is no longer in the state that was copied into the files.
 async fn check_as_copied(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<(), Failure> {
-    let moved = |entry: &&Entry| {
+    let touched = list.entries.iter().filter(|entry| {
         let now = known.get_by_key(&entry.key).filter(|now| now.meta.uid == entry.uid);
         entry.fate == Fate::Delete
             && now.is_some_and(|now| now.meta.resource_version != entry.resource_version)
-    };
-    let looks = list.entries.iter().filter(moved).map(|entry| {
+    });
+    let looks = touched.map(|entry| {
         async move {
             let kind = job.kind_of_entry(entry);
             release::get_if_unchanged(job, &kind, entry, None).await.map(drop)

@@ -86,8 +86,9 @@ pub(crate) async fn find_retired<'a>(
     }
     let left: BTreeSet<&'a Key> = gone.difference(&retired).copied().collect();
     // An owner takes its dependents with it.
-    let is_first = |key: &&Key| controller_of(key).is_none_or(|controller| !left.contains(controller));
-    let first: Vec<&'a Key> = left.iter().copied().filter(is_first).collect();
+    let first = left.iter().copied();
+    let first = first.filter(|key| controller_of(key).is_none_or(|controller| !left.contains(controller)));
+    let first: Vec<&'a Key> = first.collect();
     let acceptable = match first.iter().all(|key| can_accept(key)) {
         true => first.into_iter().map(|key| &key.group_kind).collect(),
         false => BTreeSet::new(),

@@ -243,11 +243,11 @@ impl Settling<'_> {
                 "still held: nothing more was released after a plugin said stop for {stopped}"
             ));
         }
-        let enough =
-            |name: &Option<String>| self.in_a_row.get(name).is_some_and(|times| *times >= MAX_FAILURES);
         let names = settling_plugins(self.job, &entry.key.group_kind)
             .map(|plugin| Some(plugin.describe().name.clone()));
-        names.chain([None]).find(enough).map(|name| match name {
+        let mut names = names.chain([None]);
+        let failing = names.find(|name| self.in_a_row.get(name).is_some_and(|times| *times >= MAX_FAILURES));
+        failing.map(|name| match name {
             Some(name) => format!(
                 "plugin {name} is no longer asked: it failed or timed out for {MAX_FAILURES} objects in a row"
             ),
@@ -269,11 +269,11 @@ impl Settling<'_> {
     /// Returns the group of an object. Objects of a kind are in one group if each plugin remembers the same group for them.
     fn find_group<'e>(&self, entry: &'e Entry) -> (&'e GroupKind, Vec<Option<String>>) {
         let meta = self.copies.get(&entry.key);
-        let group = |plugin: &Arc<dyn Hooks>| {
+        let groups = self.job.plugins.iter().map(|plugin| {
             let name = format!("{}/{}", names::memory_prefix(&plugin.describe().name), names::SETTLE_GROUP);
             meta.and_then(|meta| meta.annotations.get(&name).cloned())
-        };
-        (&entry.key.group_kind, self.job.plugins.iter().map(group).collect())
+        });
+        (&entry.key.group_kind, groups.collect())
     }
 }
 
@@ -304,8 +304,7 @@ async fn settle_one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, 
     for plugin in settling_plugins(job, &entry.key.group_kind) {
         let settled = settle_with_plugin(context, &entry.key, plugin, &mut acted).await;
         context.waits.end_wait(&entry.key);
-        let named = |failure| Stuck { plugin: Some(plugin.describe().name.clone()), failure };
-        seen = settled.map_err(named)?;
+        seen = settled.map_err(|failure| Stuck { plugin: Some(plugin.describe().name.clone()), failure })?;
     }
     let seen = match seen {
         Some(object) => Some(object),
@@ -388,8 +387,10 @@ async fn settle_with_plugin(
                 }
                 let result = job.target.patch(kind, key, &patch).await;
                 let by = Authors::new(&[plugin.describe()]);
-                let doing = || format!("settling, with a patch of {by},");
-                result.map_err(|error| job.target.request_failure(doing(), Some(key), by.answer(error)))?;
+                result.map_err(|error| {
+                    let doing = format!("settling, with a patch of {by},");
+                    job.target.request_failure(doing, Some(key), by.answer(error))
+                })?;
             }
         }
     }

@@ -3,11 +3,11 @@
 //! The comparison runs three times: before the pause, when the source is paused, and before the commit if the source has
 //! changed by then. On a difference, everything that can be undone is undone.
 
+use pivot_core::Side;
 use pivot_core::plugin_set::PluginSet;
 use pivot_core::record::Record;
 use pivot_core::refusal::{Refusal, some_of};
 use pivot_core::saved_plan::{Difference, End, Files, Found, SavedFate, SavedPlan, content_of, differences};
-use pivot_core::{Side, Uid};
 use pivot_places::{Identity, Place, PlaceError};
 
 use crate::base::job::Job;
@@ -79,7 +79,7 @@ fn compare_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal
         return Some(refuse_difference(Side::Target, "the plan was made without a target"));
     };
     let ends = [(Side::Source, &plan.source, &record.source), (Side::Target, target, &record.target)];
-    let other = |(side, planned, is): &(Side, &End, &Option<Uid>)| {
+    let (side, planned, _) = ends.into_iter().find(|(side, planned, is)| {
         let place = &job.handle(*side).place;
         match (planned.files, file_format_of(&**place), side) {
             // The run that made the plan could not read the clusters' identities, so any cluster would do.
@@ -91,8 +91,7 @@ fn compare_sides(job: &Job, plan: &SavedPlan, record: &Record) -> Option<Refusal
             }
             _ => true,
         }
-    };
-    let (side, planned, _) = ends.into_iter().find(other)?;
+    })?;
     let place = &job.handle(side).place;
     let how = |files: Option<Files>| files.map(|files| format!(", {files}")).unwrap_or_default();
     let (was, is) = (how(planned.files), how(file_format_of(&**place)));

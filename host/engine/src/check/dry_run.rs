@@ -35,8 +35,6 @@ pub(crate) async fn ask_target(
 ) -> Result<(Vec<Refusal>, Changes), Failure> {
     let new = || snapshot.plan.steps.iter().filter(|step| !known.contains(&step.key));
     let changes = call_pure_hooks(job, snapshot, new()).await?;
-    let adapted =
-        |key: &Key| changes.get(key).is_some_and(|all| all.iter().any(|one| one.hook == ChangingHook::Adapt));
     if !job.target.capabilities().judges {
         return Ok((Vec::new(), changes));
     }
@@ -45,7 +43,9 @@ pub(crate) async fn ask_target(
     let asked: Vec<&Step> = new()
         .filter(|step| {
             let first = kinds.insert(&step.key.group_kind);
-            first || every || !step.treatment().is_in_source() || adapted(&step.key)
+            let changes = changes.get(&step.key);
+            let is_adapted = changes.is_some_and(|all| all.iter().any(|one| one.hook == ChangingHook::Adapt));
+            first || every || !step.treatment().is_in_source() || is_adapted
         })
         .collect();
     let answers = asked.into_iter().map(|step| ask_about_step(job, snapshot, step, missing).boxed());

@@ -12,7 +12,7 @@ use pivot_core::grouped::MAX_LISTED_NAMES;
 use pivot_core::inventory::Inventory;
 use pivot_core::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
+use pivot_core::release::{Fate, Pausing, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
@@ -170,14 +170,13 @@ pub(crate) async fn get_unlisted(
 
 /// Returns the kinds whose takeover is not checked, because a user accepted that.
 pub(crate) fn find_unverified_kinds(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
-    let accepted = |kind: &GroupKind| {
-        job.options.accept.contains(Risk::TakeoverUnchecked)
-            || job.options.accept.contains_kind(Risk::Unverified, kind)
-    };
+    let accept = &job.options.accept;
     // Nothing is deleted from files, but their copies are verified.
     let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
-    let verified = |entry: &&Entry| !entry.used && (entry.fate == Fate::Delete || !deletes);
-    let moved = list.entries.iter().filter(verified);
-    let kinds = moved.map(|entry| &entry.key.group_kind);
-    kinds.filter(|kind| !kind.group.is_empty() && accepted(kind)).cloned().collect()
+    let moved = list.entries.iter().filter(|entry| !entry.used && (entry.fate == Fate::Delete || !deletes));
+    let kinds = moved.map(|entry| &entry.key.group_kind).filter(|kind| !kind.group.is_empty());
+    let unverified = kinds.filter(|kind| {
+        accept.contains(Risk::TakeoverUnchecked) || accept.contains_kind(Risk::Unverified, kind)
+    });
+    unverified.cloned().collect()
 }

@@ -171,17 +171,13 @@ async fn report_revocable(job: &Job, makers: BTreeMap<String, Vec<Key>>) -> Resu
 /// A patch that adds the owner was rejected: if a rollback deleted that owner, the garbage collector could delete the object
 /// that others use.
 fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> Result<(), Failure> {
-    let owned_there = |owner: &Key| {
-        let mut owners = there.owner_references.iter();
-        owners.any(|one| one.group_kind() == owner.group_kind && one.name == owner.name)
-    };
+    let moved = step.after.iter().filter_map(|&owner| Some(&snapshot.plan.steps.get(owner)?.key));
+    let moved: Vec<&Key> = moved.collect();
     let owners = snapshot.object(step)?.meta.owner_references.iter();
-    let moves = |owner: &OwnerReference| {
-        let of = |step: &&Step| step.key.group_kind == owner.group_kind() && step.key.name == owner.name;
-        step.after.iter().filter_map(|&after| snapshot.plan.steps.get(after)).find(of)
-    };
-    let missing: Vec<&Key> =
-        owners.filter_map(moves).map(|owner| &owner.key).filter(|owner| !owned_there(owner)).collect();
+    let missing: Vec<&Key> = owners
+        .filter_map(|owner| moved.iter().copied().find(|key| is_reference_to(owner, key)))
+        .filter(|key| !there.owner_references.iter().any(|owner| is_reference_to(owner, key)))
+        .collect();
     if !missing.is_empty() {
         let own = job.target.own_name(&step.key);
         job.report(Event::Note {
@@ -195,6 +191,10 @@ fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Me
         });
     }
     Ok(())
+}
+
+fn is_reference_to(owner: &OwnerReference, key: &Key) -> bool {
+    owner.group_kind() == key.group_kind && owner.name == key.name
 }
 
 pub(crate) enum Verdict {
@@ -246,12 +246,10 @@ pub(crate) async fn judge_existing(job: &Job, snapshot: &Snapshot, step: &Step) 
 /// Returns true if one object can serve several moves. These are objects kept in the source because others need them, classes
 /// with their templates, and objects that an earlier move copied for another Cluster.
 fn is_shareable(job: &Job, snapshot: &Snapshot, step: &Step, there: &Meta) -> bool {
-    let copied = || {
-        there.annotations.contains_key(MARK)
+    is_for_all(snapshot, step)
+        || (there.annotations.contains_key(MARK)
             && is_for_many(&job.options.scope, step)
-            && !is_for_one_side(job, &step.key.group_kind)
-    };
-    is_for_all(snapshot, step) || copied()
+            && !is_for_one_side(job, &step.key.group_kind))
 }
 
 /// Returns true if two sides would act on one machine if each had a copy, as with hosts.
@@ -269,11 +267,11 @@ pub(crate) fn can_be_used(job: &Job, kind: &GroupKind, there: &Meta) -> bool {
 
 /// Returns true if the object is kept in the source, or is a class or one of its templates.
 fn is_for_all(snapshot: &Snapshot, step: &Step) -> bool {
-    let class = |key: &Key| is_cluster_class(&key.group_kind);
-    let below_class =
-        || step.after.iter().filter_map(|&owner| snapshot.plan.steps.get(owner)).any(|s| class(&s.key));
-    let template = || !is_cluster(&step.key.group_kind) && below_class();
-    step.fate != Fate::Move || class(&step.key) || template()
+    let kind = &step.key.group_kind;
+    let mut owners = step.after.iter().filter_map(|&owner| snapshot.plan.steps.get(owner));
+    step.fate != Fate::Move
+        || is_cluster_class(kind)
+        || (!is_cluster(kind) && owners.any(|owner| is_cluster_class(&owner.key.group_kind)))
 }
 
 /// Returns true if an earlier move can have copied the object for another Cluster: it belongs to no Cluster, or no controller

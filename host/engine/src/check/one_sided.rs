@@ -47,8 +47,11 @@ pub(crate) async fn judge_move(
                     if let Some(went_back) = clusters.find_woken(&source.record, &proof).await? {
                         return Ok(Some(went_back));
                     }
-                    let is_written = |copy: &Meta, original: &Meta| is_written(copy, Some(original));
-                    let without = clusters.find_without_running_copy(&source.record, is_written).await?;
+                    let without = clusters
+                        .find_without_running_copy(&source.record, |copy: &Meta, original: &Meta| {
+                            is_written(copy, Some(original))
+                        });
+                    let without = without.await?;
                     let running = clusters.find_running_unmarked(&source.record).await?;
                     let (unmarked, without) =
                         without.into_iter().partition(|cluster| running.contains(cluster));

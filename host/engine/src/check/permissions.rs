@@ -253,8 +253,8 @@ async fn find_denied(handle: &Handle, asked: BTreeSet<Access>) -> Result<Vec<Acc
 
 /// Returns the refusal that names missing permissions.
 fn refuse_denied(side: Side, record_namespace: &str, denied: &[Access]) -> Refusal {
-    let in_record_namespace = |access: &Access| access.namespace.as_deref() == Some(record_namespace);
-    let elsewhere = denied.iter().any(in_record_namespace).then_some(Remedy::NameRecordNamespace);
+    let is_about_records = denied.iter().any(|access| access.namespace.as_deref() == Some(record_namespace));
+    let elsewhere = is_about_records.then_some(Remedy::NameRecordNamespace);
     let remedies = [Remedy::GrantRights { side }].into_iter().chain(elsewhere);
     Refusal {
         code: CODE,

@@ -49,15 +49,14 @@ impl EndedBetween<'_> {
         let Both { source: Some(source), target: Some(target) } = self.identities else {
             return Ok(Vec::new());
         };
-        let is_between = |summary: &Finished| {
-            summary.source.as_ref() == Some(source) && summary.target.as_ref() == Some(target)
-        };
-        let summaries =
-            summaries.into_iter().filter(|summary| is_between(summary) && !summary.clusters.is_empty());
-        let may_tell = |scope: &Scope| self.confined_to.is_none_or(|own| *own == scope.namespaces);
+        let summaries = summaries.into_iter().filter(|summary| {
+            summary.source.as_ref() == Some(source)
+                && summary.target.as_ref() == Some(target)
+                && !summary.clusters.is_empty()
+        });
         let summaries: Vec<(Finished, Scope)> = summaries
             .filter_map(|mut summary| Some((summary.scope.take()?, summary)))
-            .filter(|(scope, _)| may_tell(scope))
+            .filter(|(scope, _)| self.confined_to.is_none_or(|own| *own == scope.namespaces))
             .map(|(scope, summary)| (summary, scope))
             .collect();
         let Some(kind) = self.kinds.source.keys().find(|gk| is_cluster(gk)).filter(|_| !summaries.is_empty())

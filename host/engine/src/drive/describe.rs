@@ -18,6 +18,7 @@ use crate::base::kinds::Kinds;
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::stop::Stop;
 use crate::base::requests::halt::Halter;
+use crate::base::requests::listing;
 use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::{self, LISTS, Work};
 use crate::drive::stopping::stop_without_move;
@@ -116,12 +117,12 @@ async fn read_referenced(
 
 /// Returns the Cluster if it is among these objects. Fails if several have its name.
 fn find_cluster(objects: &[Object], wanted: &WantedCluster) -> Result<Option<Key>, Failure> {
-    let is_wanted = |key: &Key| {
+    let same = objects.iter().map(Object::key).filter(|key| {
         is_cluster(&key.group_kind)
             && key.name == wanted.name
             && wanted.namespace.as_ref().is_none_or(|namespace| key.namespace.as_ref() == Some(namespace))
-    };
-    let mut same: Vec<Key> = objects.iter().map(Object::key).filter(is_wanted).collect();
+    });
+    let mut same: Vec<Key> = same.collect();
     match (same.pop(), same.is_empty()) {
         (Some(last), false) => {
             same.push(last);
@@ -144,12 +145,7 @@ async fn explain_not_found(
     let kind = kinds.values().find(|kind| is_cluster(&kind.group_kind));
     let mut there: Vec<Key> = match (kind, &wanted.namespace) {
         (Some(kind), Some(_)) => match handle.list_identities(kind, None).await {
-            Ok(metas) => {
-                let key = |meta: pivot_core::Meta| {
-                    Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), meta.name)
-                };
-                metas.into_iter().map(key).collect()
-            }
+            Ok(metas) => metas.iter().map(|meta| listing::key(kind, meta)).collect(),
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => of_namespace(),
             Err(failure) => return Err(failure),
         },

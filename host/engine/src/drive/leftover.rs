@@ -4,10 +4,9 @@
 //! neither side should be deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use pivot_core::soft::is_cluster;
-use pivot_core::{Both, GroupKind, Key, Kind, Meta, Uid, names, outside_secrets};
+use pivot_core::{Both, GroupKind, Key, Meta, Uid, names, outside_secrets};
 use pivot_places::PlaceError;
 use serde::Serialize;
 
@@ -71,9 +70,9 @@ pub(crate) async fn find_leftover(opened: &Opened) -> Result<Option<Leftover>, F
             || meta.labels.contains_key(names::LABEL_CLUSTER);
         let of_a_provider = key.namespace.as_ref().is_some_and(|name| provider_namespaces.contains(name));
         // The target may have a different object of the same name.
-        let marked = || here.get(&key).is_some_and(is_copy);
+        let is_marked = here.get(&key).is_some_and(is_copy);
         // A move keeps no Cluster, so the target's object is a copy of another Cluster.
-        let copied = !is_cluster(&key.group_kind) && marked();
+        let copied = !is_cluster(&key.group_kind) && is_marked;
         if of_theirs && copied {
             left.on_both += 1;
         } else if of_theirs {
@@ -184,15 +183,14 @@ impl SideLists {
 
 async fn list_side(handle: &Handle, opened: &Opened) -> Result<SideLists, Failure> {
     // The source's definitions decide: the target has no objects of a kind that it lacks.
-    let wanted = |kind: &&Arc<Kind>| {
+    let kinds = opened.kinds.source.values().filter(|kind| {
         // Cluster API's definitions have no labels if clusterctl didn't install them.
         kind.labels.discover
             || kind.group_kind.group.ends_with(names::GROUP_CLUSTER)
             || kind.group_kind.is_secret()
             || kind.group_kind.is("", "ConfigMap")
             || kind.group_kind.is(names::GROUP_CLUSTERCTL, "Provider")
-    };
-    let kinds = opened.kinds.source.values().filter(wanted);
+    });
     let wanted = kinds.filter_map(|kind| {
         let served = opened.kinds.of(handle.side).get(&kind.group_kind)?;
         Some((served.clone(), None))

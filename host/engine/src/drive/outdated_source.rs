@@ -156,10 +156,10 @@ async fn check_clusters(active: &ActiveMove) -> Result<(), Failure> {
     let unchecked = job.options.accept.contains(Risk::TakeoverUnchecked);
     job.used_risks.insert(Risk::TakeoverUnchecked);
     let since = if unchecked { None } else { Some(active.journal.committed_at()?) };
-    let is_written = |copy: &Meta, original: &Meta| {
+    let without = clusters.find_without_running_copy(record, |copy: &Meta, original: &Meta| {
         since.is_none_or(|since| copy.written_by_others(since, Some(original)))
-    };
-    let without = clusters.find_without_running_copy(record, is_written).await?;
+    });
+    let without = without.await?;
     if without.is_empty() {
         return Ok(());
     }

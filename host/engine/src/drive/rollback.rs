@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::record::{Phase, Record};
-use pivot_core::{Both, GroupKind, Key, Meta, Side, Uid, names};
+use pivot_core::{Both, Key, Meta, Side, Uid, names};
 use pivot_places::{PlaceError, Preconditions};
 
 use crate::act::commit;
@@ -145,8 +145,9 @@ async fn clear_namespaces(job: &Job, record: &Record) -> Result<(), Failure> {
 /// Finds every object in the target that any attempt of this move made.
 pub(crate) async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, Meta)>, Failure> {
     // The namespaces of a cluster are removed once they are empty.
-    let removed_here = |gk: &&GroupKind| !gk.is("", "Namespace") || !job.target.capabilities().judges;
-    let kinds = record.kinds.iter().filter(removed_here).filter_map(|gk| job.kinds.target.get(gk));
+    let keeps_namespaces = job.target.capabilities().judges;
+    let kinds = record.kinds.iter().filter(|gk| !(keeps_namespaces && gk.is("", "Namespace")));
+    let kinds = kinds.filter_map(|gk| job.kinds.target.get(gk));
     let wanted = listing::collections_in(kinds, &record.copied_namespaces);
     let mut found = Vec::new();
     for ((kind, _), listed) in listing::list_metas(&job.target, LISTS, wanted).await? {
@@ -187,12 +188,12 @@ async fn find_inhabitant(job: &Job, namespace: &str) -> Result<Option<Key>, Fail
     let kinds = job.kinds.target.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
     let wanted = listing::collections_in(kinds, &BTreeSet::from([namespace.to_owned()]));
     for ((kind, _), listed) in listing::list_metas(&job.target, EMPTY_LISTS, wanted).await? {
-        let other = |meta: &&Meta| {
-            !always.contains(&(kind.group_kind.kind.as_str(), meta.name.as_str()))
-                && !job.copy_mark.is_of_any_attempt(&listing::key_of_meta(&kind, meta), meta)
-        };
-        if let Some(meta) = listed.require()?.iter().find(other) {
-            return Ok(Some(listing::key_of_meta(&kind, meta)));
+        for meta in listed.require()? {
+            let key = listing::key_of_meta(&kind, &meta);
+            let is_usual = always.contains(&(kind.group_kind.kind.as_str(), meta.name.as_str()));
+            if !is_usual && !job.copy_mark.is_of_any_attempt(&key, &meta) {
+                return Ok(Some(key));
+            }
         }
     }
     Ok(None)

@@ -187,10 +187,12 @@ impl Command {
         let found = match self {
             Self::Start => {
                 let found = moves.of_scope(&setup.options.scope);
-                let is_whole = |found: &&FoundMove| found.one_sided.is_none();
-                let of_others = found.filter(is_whole).and_then(FoundMove::record).filter(|record| {
-                    setup.options.asked_by.is_some() && record.started_by != setup.options.operator
-                });
+                let of_others = found
+                    .filter(|found| found.one_sided.is_none())
+                    .and_then(FoundMove::record)
+                    .filter(|record| {
+                        setup.options.asked_by.is_some() && record.started_by != setup.options.operator
+                    });
                 if let Some(record) = of_others {
                     return Err(refuse_for_other_author(record));
                 }
@@ -540,8 +542,8 @@ async fn prepare_move(
 fn find_locks_of_earlier_runs(record: &Record, opened: &Opened, options: &Options) -> BTreeSet<Lock> {
     let touched = record.copied_namespaces.iter().filter(|namespace| options.may_change_in(Some(namespace)));
     let mut touched: BTreeSet<Lock> = touched.cloned().map(Lock::Namespace).collect();
-    let cluster_scoped = |gk| opened.kinds.source.get(gk).is_some_and(|kind| !kind.namespaced);
-    if options.may_change_in(None) && record.kinds.iter().any(cluster_scoped) {
+    let mut kinds = record.kinds.iter().filter_map(|gk| opened.kinds.source.get(gk));
+    if options.may_change_in(None) && kinds.any(|kind| !kind.namespaced) {
         touched.insert(Lock::ClusterScoped);
     }
     touched

@@ -16,7 +16,6 @@ use crate::base::outcome::under_way::MoveStatus;
 use crate::base::requests::listing;
 use crate::base::requests::side_by_side::LISTS;
 use crate::base::setup::Setup;
-use crate::base::state::lease::SeenLease;
 use crate::base::state::moves::{FoundMove, Moves};
 use crate::drive::leftover;
 use crate::drive::open::{Opened, open_sides};
@@ -155,13 +154,16 @@ async fn read_leases(opened: &Opened) -> Result<Vec<LeaseStatus>, Failure> {
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         other => other?,
     };
-    let ago = |renewed: Timestamp| Timestamp::now().duration_since(renewed).as_secs().try_into().unwrap_or(0);
-    let status = |seen: SeenLease| LeaseStatus {
+    let now = Timestamp::now();
+    let statuses = all.into_iter().map(|seen| {
         // The time that an ended run left shows nothing about a current one.
-        renewed_seconds_ago: seen.renewed.filter(|_| !seen.holder.is_empty()).map(ago),
-        name: seen.name,
-        holder: seen.holder,
-        move_id: seen.claim,
-    };
-    Ok(all.into_iter().map(status).collect())
+        let renewed = seen.renewed.filter(|_| !seen.holder.is_empty());
+        LeaseStatus {
+            renewed_seconds_ago: renewed.map(|at| now.duration_since(at).as_secs().try_into().unwrap_or(0)),
+            name: seen.name,
+            holder: seen.holder,
+            move_id: seen.claim,
+        }
+    });
+    Ok(statuses.collect())
 }

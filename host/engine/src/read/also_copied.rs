@@ -37,21 +37,23 @@ pub(crate) fn select_reads<'a>(
         };
         lists.insert((kind, namespace));
     }
-    let has = |lists: &BTreeSet<List<'a>>, kind: &'a Arc<Kind>, namespace: Option<&String>| {
-        lists.contains(&(kind, None)) || lists.contains(&(kind, namespace.cloned()))
-    };
     let all: BTreeSet<List<'a>> =
         lists.iter().filter(|(_, namespace)| namespace.is_none()).cloned().collect();
     lists.retain(|(kind, namespace)| {
-        let narrower = namespace.is_some() && has(&all, kind, None);
-        !narrower && !has(anyway, kind, namespace.as_ref())
+        let narrower = namespace.is_some() && contains_list(&all, kind, None);
+        !narrower && !contains_list(anyway, kind, namespace.as_ref())
     });
     let single = single.into_iter().filter(|(kind, key)| {
         let namespace = key.namespace.as_ref();
-        !has(anyway, kind, namespace) && !has(&lists, kind, namespace)
+        !contains_list(anyway, kind, namespace) && !contains_list(&lists, kind, namespace)
     });
     let single = single.map(|(_, key)| key).collect();
     (lists, single)
+}
+
+/// Returns true if one of the lists has the objects of a kind in a namespace.
+fn contains_list<'a>(lists: &BTreeSet<List<'a>>, kind: &'a Arc<Kind>, namespace: Option<&String>) -> bool {
+    lists.contains(&(kind, None)) || lists.contains(&(kind, namespace.cloned()))
 }
 
 /// Keeps the objects of a list that count. From other namespaces, only the also copied objects count.

@@ -108,7 +108,7 @@ impl Namespaces {
     pub(crate) fn refuse_deleting(&self, job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
         let planned = snapshot.namespaces();
         let deleting = self.deleting.iter().filter(|name| planned.contains(*name));
-        let refusal = |name: &String| {
+        let refusals = deleting.map(|name| {
             let name = job.target.own_namespace(name);
             let look = Kubectl::new(Side::Target, ["get", "namespace", name, "-o", "yaml"]);
             Refusal::target(
@@ -122,8 +122,8 @@ impl Namespaces {
                     " shows what it waits for), and run this again",
                 ),
             )
-        };
-        deleting.map(refusal).collect()
+        });
+        refusals.collect()
     }
 
     /// Returns the namespaces to create.

@@ -44,15 +44,9 @@ pub(crate) async fn discover_objects(
 ) -> Result<SourceObjects, Failure> {
     let namespace = requested_namespace(scope);
     let cluster = GroupKind::new(GROUP_CLUSTER, "Cluster");
-    let others = || kinds.values().filter(|kind| kind.group_kind != cluster);
-    let of = |wishes: &Wishes| -> BTreeSet<List<'_>> {
-        others()
-            .flat_map(|kind| reach::lists(kind, wishes, scope).into_iter().map(move |list| (kind, list)))
-            .collect()
-    };
-    let at_once = of(&Wishes::default());
+    let at_once = find_lists(kinds, &Wishes::default(), scope);
     let wished = async {
-        let all = of(&wishes.await?);
+        let all = find_lists(kinds, &wishes.await?, scope);
         let more = read_lists(handle, all.difference(&at_once).cloned()).await?;
         Ok((all, more))
     };
@@ -133,6 +127,18 @@ async fn describe_left_in_files(
 
 /// A kind, and the namespace to read its objects from; `None` means all.
 type List<'a> = (&'a Arc<Kind>, Option<String>);
+
+/// Returns the lists to read for these wishes, except the list of Clusters.
+fn find_lists<'a>(
+    kinds: &'a BTreeMap<GroupKind, Arc<Kind>>,
+    wishes: &Wishes,
+    scope: &Scope,
+) -> BTreeSet<List<'a>> {
+    let others = kinds.values().filter(|kind| !soft::is_cluster(&kind.group_kind));
+    others
+        .flat_map(|kind| reach::lists(kind, wishes, scope).into_iter().map(move |list| (kind, list)))
+        .collect()
+}
 
 /// Reads lists side by side.
 async fn read_lists<'a>(

@@ -31,10 +31,11 @@ pub(crate) fn find_handled_kinds(
     plugins: &[Arc<dyn Hooks>],
     kinds: impl IntoIterator<Item = GroupKind>,
 ) -> BTreeSet<GroupKind> {
-    let knows = |plugin: &Arc<dyn Hooks>, kind: &GroupKind| {
-        [Hook::Hold, Hook::Restore, Hook::Settle].iter().any(|hook| plugin.changes(*hook, kind))
-    };
-    kinds.into_iter().filter(|kind| plugins.iter().any(|plugin| knows(plugin, kind))).collect()
+    let hooks = [Hook::Hold, Hook::Restore, Hook::Settle];
+    kinds
+        .into_iter()
+        .filter(|kind| plugins.iter().any(|plugin| hooks.iter().any(|hook| plugin.changes(*hook, kind))))
+        .collect()
 }
 
 /// Returns true if objects of the kind do harm when controllers of both sides have them: hosts, and pools, which assign

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pivot_core::added::add_to_plan;
 use pivot_core::inventory::Inventory;
-use pivot_core::plan::{Plan, StayReason, Step};
+use pivot_core::plan::{Plan, StayReason};
 use pivot_core::reach::{Reach, Wishes};
 use pivot_core::release::ReleaseList;
 use pivot_core::saved_plan::content_of;
@@ -53,11 +53,11 @@ pub(crate) async fn read_first(
     job.report(Event::Planned { summary: Summary::from(&*plan), plan: plan.clone() });
     plan.notes.iter().for_each(|note| job.report(note.clone().into()));
     // Cluster-scoped objects are in the plan of every namespace, even a mistyped one.
-    let asked_for = |step: &Step| match &job.options.scope.namespaces {
+    let mut requested = plan.steps.iter().filter(|step| match &job.options.scope.namespaces {
         Namespaces::All => !step.is_carried(),
         Namespaces::One(one) => step.key.namespace.as_ref() == Some(one) && !step.is_carried(),
-    };
-    if !plan.steps.iter().any(asked_for) && plan.refusals.is_empty() {
+    });
+    if requested.next().is_none() && plan.refusals.is_empty() {
         let why = explain_empty::explain_unlabelled(&job.kinds).unwrap_or_else(|| {
             match (job.options.scope.named(), &job.options.scope.namespaces) {
                 (Some(named), _) => format!("no {named}"),

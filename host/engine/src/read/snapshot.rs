@@ -55,9 +55,10 @@ impl Snapshot {
     /// target.
     pub(crate) fn namespaces_by_kind(&self, side: Side) -> BTreeMap<GroupKind, BTreeSet<Option<String>>> {
         let mut places: BTreeMap<GroupKind, BTreeSet<Option<String>>> = BTreeMap::new();
-        let has = |step: &&Step| side == Side::Target || step.treatment().is_in_source();
-        for step in self.plan.steps.iter().filter(has) {
-            places.entry(step.key.group_kind.clone()).or_default().insert(step.key.namespace.clone());
+        for step in &self.plan.steps {
+            if side == Side::Target || step.treatment().is_in_source() {
+                places.entry(step.key.group_kind.clone()).or_default().insert(step.key.namespace.clone());
+            }
         }
         places
     }
