@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_commands_depend_on_which_side_answers() {
+    fn next_commands_depend_on_the_answering_side() {
         let at = |phase, silent| {
             let one = MoveStatus { decides: Side::Source, record: record(phase), ..live() };
             Situation::from_status(&one, silent, false).next()
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resume_that_needs_a_plans_file_is_not_offered() {
+    fn resume_without_the_plan_is_not_offered() {
         let planned = |phase| MoveStatus {
             record: Record { plan_checksum: Some("checksum".into()), ..record(phase) },
             ..live()
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_move_with_one_record_is_neither_resumed_nor_deleted() {
+    fn one_sided_moves_offer_only_safe_commands() {
         let orphaned = MoveStatus { orphaned: true, ..live() };
         assert_eq!(next(&orphaned), [Next::Rollback]);
         let lost = |one_sided| MoveStatus { one_sided: Some(one_sided), ..orphaned.clone() };
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handed_over_source_is_resumed_only_if_nobody_imported_it() {
+    fn handover_offers_to_finish_or_cancel() {
         let mut record = record(Phase::Copied);
         record.handover = Some(serde_json::from_value(json!({"files": "files:0"})).unwrap());
         let handed_over = MoveStatus { decides: Side::Source, record, ..live() };

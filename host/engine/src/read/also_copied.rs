@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_carried_is_read_once() {
+    fn also_copied_objects_are_read_once() {
         let one = || Namespaces::One("ns".into());
         let none: [&str; 0] = [];
         for (parts, lists, single) in [

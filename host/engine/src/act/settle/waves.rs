@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_a_level_above_their_dependents_whatever_is_between() {
+    fn owners_come_before_their_dependents() {
         let list = list(&[("leaf", &[]), ("plain", &[0]), ("alone", &[]), ("owner", &[1]), ("top", &[3, 0])]);
         assert_eq!(names(&split_into_levels(&list, |_| true)), ["top alone", "owner", "plain", "leaf"]);
         assert_eq!(
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_each_group_comes_first_and_the_rest_in_order() {
+    fn each_group_has_one_item_in_front() {
         let mut items = vec!["a1", "a2", "b1", "a3", "c1", "b2"];
         assert_eq!(move_firsts_to_front(&mut items, |item| item.chars().next()), 3);
         assert_eq!(items, ["a1", "b1", "c1", "a2", "a3", "b2"]);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn waves_double_up_to_the_limit_and_start_over_after_a_failure() {
+    fn waves_double_and_restart_after_a_failure() {
         let (mut pace, first) = Pace::new(6, 3);
         assert_eq!(first, 3);
         let well = [(false, true); 4].map(|(failed, released)| pace.next(failed, released));
