@@ -110,7 +110,7 @@ fn print_objects(
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
-    output.result(|| output::manifests_text(&objects), &list);
+    output.result(&list, || output::manifests_text(&objects));
 }
 
 async fn invite_agent(name: &str, of: &OfController) -> Result<Invitation, (Exit, Text)> {

@@ -22,7 +22,7 @@ pub(crate) fn run(signing: &Signing, output: &Output) -> u8 {
     if output.settings().format.is_document() {
         let document =
             ErrorDocument::outside_engine(code, &why, "nothing in the directory is changed", Vec::new());
-        output.result(Text::default, &document);
+        output.result(&document, Text::default);
     }
     output.fail(why);
     exit::exit_code(code)
@@ -30,11 +30,10 @@ pub(crate) fn run(signing: &Signing, output: &Output) -> u8 {
 
 /// Signs the manifest, which has digests of all files.
 fn sign_manifest(signing: &Signing, output: &Output) -> Result<()> {
-    let refused = |why: Text| (Exit::Refused, why);
     let examined =
-        Examined::examine(&signing.file, None).map_err(|error| refused(error.to_string().into()))?;
+        Examined::examine(&signing.file, None).map_err(|error| (Exit::Refused, error.to_string().into()))?;
     let Some(digest) = examined.digest().map(str::to_owned) else {
-        return Err(refused(output::altered_files_text(&examined)));
+        return Err((Exit::Refused, output::altered_files_text(&examined)));
     };
     let called = format!("directory {}", examined.path);
     // The canonical path: what was typed may end in a slash.

@@ -9,9 +9,8 @@ use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
 use pivot_core::addition::Addition;
-use pivot_core::plan::{Note, Plan};
+use pivot_core::plan::Plan;
 use pivot_core::route::{EndKind, Route};
-use pivot_core::saved_plan::{Decisions, SavedPlan};
 use pivot_core::scope::Namespaces;
 use pivot_core::soft::kubeconfig_of;
 use pivot_core::{Both, Key, Side};
@@ -282,16 +281,15 @@ impl<'a> Command<'a> {
             false => "Moved",
         };
         let all = self.output.settings().verbose > 0;
-        let text = || match copied {
-            _ if report.done.handed_over => output::handed_over(&report, labels, all),
-            true => output::copy_result(&report, labels, all),
-            false => output::move_result(&report, labels, all),
-        };
         let document = ReportDocument::done(outcome, &report, labels)
             .with_reported(&progress.reported_so_far())
             .with_disabled_plugins(&disabled);
         self.report_success(outcome, Some(&report.move_id), &document);
-        self.output.result(text, &document);
+        self.output.result(&document, || match copied {
+            _ if report.done.handed_over => output::handed_over(&report, labels, all),
+            true => output::copy_result(&report, labels, all),
+            false => output::move_result(&report, labels, all),
+        });
         exit::DONE
     }
 
@@ -316,7 +314,7 @@ impl<'a> Command<'a> {
                 let document = ReportDocument::rolled_back(&rolled_back, labels)
                     .with_reported(&progress.reported_so_far());
                 self.report_success("RolledBack", None, &document);
-                self.output.result(|| output::rolled_back(&rolled_back, labels), &document);
+                self.output.result(&document, || output::rolled_back(&rolled_back, labels));
                 exit::DONE
             }
             Err(stop) => self.report_stop(&stop, AlreadyShown::Nothing, &plugins.disabled_plugins()),
@@ -355,8 +353,9 @@ impl<'a> Command<'a> {
                 status.moves = status.moves.into_iter().map(|one| self.with_place_of_files(one)).collect();
                 let next: Vec<Vec<String>> =
                     status.moves.iter().map(|one| self.ways_of(&status, one)).collect();
-                let text = || output::status_text(&status, labels, &next);
-                self.output.result(text, &StatusDocument::new(&status, labels, &next));
+                self.output.result(&StatusDocument::new(&status, labels, &next), || {
+                    output::status_text(&status, labels, &next)
+                });
                 exit::DONE
             }
             Err(stop) => self.report_stop(&stop, AlreadyShown::Nothing, &[]),
@@ -387,17 +386,17 @@ impl<'a> Command<'a> {
     fn read_approved(&self, command: MoveOrResume<'_>) -> Result<Approved, u8> {
         let Choices { plan, with, .. } = self.choices;
         let begins = matches!(command, MoveOrResume::Move);
-        let beyond = |plan: &Decisions| self.choices.beyond(plan);
-        let read = approval::read_approved_plan(plan.as_deref(), with.trust.as_deref(), begins, beyond);
+        let read = approval::read_approved_plan(plan.as_deref(), with.trust.as_deref(), begins, |plan| {
+            self.choices.beyond(plan)
+        });
         let approved = read.map_err(|error| self.report_failure(Exit::Refused, &error, UNTOUCHED))?;
-        let other = |plan: &SavedPlan| begins && plan.decisions.handover != self.choices.hands_over();
-        match approved.plan.as_ref().filter(|plan| other(plan)) {
-            None => Ok(approved),
-            Some(plan) => {
+        match &approved.plan {
+            Some(plan) if begins && plan.decisions.handover != self.choices.hands_over() => {
                 let verb = if plan.decisions.handover { "handover start" } else { "move" };
                 let why = format!("the plan is not for this command: carry it out with `{verb} --plan`");
                 Err(self.report_failure(Exit::Refused, &why.into(), UNTOUCHED))
             }
+            _ => Ok(approved),
         }
     }
 
@@ -480,13 +479,12 @@ impl<'a> Command<'a> {
         let flags = self.kubectl_flags.get_or_init(|| opened.kubectl_flags(&self.choices.connection));
         let options = Options { kubectl_flags: flags.clone(), ..options };
         let told = watcher.clone();
-        let tell = move |notes: &[Note]| {
-            notes.iter().for_each(|note| told.event(note.clone().into()));
-        };
         Setup {
             sides: opened.sides(),
             options,
-            plugins: plugins.participating(tell),
+            plugins: plugins.participating(move |notes| {
+                notes.iter().for_each(|note| told.event(note.clone().into()));
+            }),
             watcher,
             halter: self.halter.clone(),
             parking: Default::default(),
@@ -525,7 +523,7 @@ impl<'a> Command<'a> {
     fn report_failure(&self, exit: Exit, message: &Text, state: &str) -> u8 {
         let document = ErrorDocument::outside_engine(exit, message, state, Vec::new());
         if self.output.settings().format.is_document() {
-            self.output.result(Text::default, &document);
+            self.output.result(&document, Text::default);
         }
         self.output.fail(message.clone());
         self.output.state(state, &[]);
@@ -541,7 +539,7 @@ impl<'a> Command<'a> {
         let advice = Advice::new(stop, self.kubectl_flags.get().unwrap_or(&Both::default()), next);
         let document = ErrorDocument::stop(stop, advice.clone()).with_disabled_plugins(disabled);
         if shown == AlreadyShown::Nothing && self.output.settings().format.is_document() {
-            self.output.result(Text::default, &document);
+            self.output.result(&document, Text::default);
         }
         let code = exit::exit_code(stop.exit);
         if let Some(report) = &self.report {

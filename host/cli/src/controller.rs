@@ -47,7 +47,7 @@ pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
-    output.result(|| output::manifests_text(&objects), &list);
+    output.result(&list, || output::manifests_text(&objects));
     exit::DONE
 }
 
@@ -87,8 +87,9 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
     let halter = Halter::default();
     let interrupted = signals::listen_for_signals(halter.clone(), output.clone(), true)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
-    let announce = |address| output.say(format!("metrics and health: http://{address}"));
-    let server = serve_metrics(typed.listen, metrics.clone(), announce);
+    let server = serve_metrics(typed.listen, metrics.clone(), |address| {
+        output.say(format!("metrics and health: http://{address}"))
+    });
     // Apart from the others, so that nobody who reads metrics keeps a probe waiting.
     let health = serve_metrics(typed.health, metrics.clone(), |_| {});
     let controller = Controller {
@@ -140,12 +141,12 @@ fn build_agents(typed: &Controlled, home: &Arc<dyn Place>) -> Result<Option<Agen
 
 /// The settings of all attempts. `answers` are the bytes of answers that each side of a move may hold.
 fn build_settings(typed: &Controlled, answers: usize) -> Settings {
-    let unique = || format!("{}_{}", operator::user_name(), uuid::Uuid::new_v4());
+    let identity = typed.lease_identity.clone();
     Settings {
         namespace: typed.namespace.clone(),
         record_namespace: typed.record_namespace.clone(),
         also_copy: typed.also_copy.iter().cloned().collect(),
-        identity: typed.lease_identity.clone().unwrap_or_else(unique),
+        identity: identity.unwrap_or_else(|| format!("{}_{}", operator::user_name(), uuid::Uuid::new_v4())),
         at_once: typed.at_once.into(),
         longest_wait: typed.longest_wait,
         // A line of the list counts less than most objects do. A move with a longer list doesn't commit.

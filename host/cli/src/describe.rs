@@ -27,8 +27,8 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
             let message = Text::from(error.to_string());
             if as_document {
                 output.result(
-                    Text::default,
                     &ErrorDocument::outside_engine(Exit::Refused, &message, UNTOUCHED, Vec::new()),
+                    Text::default,
                 );
             }
             output.fail(message);
@@ -49,7 +49,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
         Ok(described) => {
             let (tree, now) = (build_tree(&described, view), Timestamp::now());
             let document = DescribeDocument::new(place.label(), &tree, now);
-            output.result(|| output::tree_text(&tree, now), &document);
+            output.result(&document, || output::tree_text(&tree, now));
             if !tree.unmatched.is_empty() {
                 output.warn(output::no_match_text(&tree.unmatched));
             }
@@ -58,7 +58,7 @@ pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
         Err(stop) => {
             let advice = Advice::new(&stop, &Both::new(flags, Vec::new()), Vec::new());
             if as_document {
-                output.result(Text::default, &ErrorDocument::stop(&stop, advice.clone()));
+                output.result(&ErrorDocument::stop(&stop, advice.clone()), Text::default);
             }
             output.report_stop(&stop, AlreadyShown::Nothing, &advice);
             exit::exit_code(stop.exit)

@@ -239,8 +239,8 @@ async fn open_source(end: &SourceEnd, authors: Option<&Authors>) -> Result<Opene
         }
         SourceEnd::Directory(DirectoryEnd { path, keys: Some(keys) }) => {
             let identities = off_thread(Side::Source, keys, Identities::read).await?;
-            let decrypt = |path: &Path| DirectoryPlace::to_decrypt(path, identities);
-            let place = off_thread(Side::Source, path, decrypt).await?;
+            let place =
+                off_thread(Side::Source, path, |path| DirectoryPlace::to_decrypt(path, identities)).await?;
             OpenedSource::check_signed(place, path, authors)
         }
         SourceEnd::Gone => Ok(OpenedSource::new(MissingSide::missing_cluster(Side::Source), None)),
@@ -269,8 +269,9 @@ async fn off_thread<T: Send + 'static>(
     let (shown, path) = (path.display().to_string(), path.to_owned());
     let opened = tokio::task::spawn_blocking(move || read(&path)).await;
     // The join error quotes the panic, which may quote the object being processed.
-    let panicked = |_| Err(DirectoryError::Unusable { path: shown, reason: PANICKED.to_owned() });
-    opened.unwrap_or_else(panicked).map_err(|error| OpenError::Directory(side, error))
+    opened
+        .unwrap_or_else(|_| Err(DirectoryError::Unusable { path: shown, reason: PANICKED.to_owned() }))
+        .map_err(|error| OpenError::Directory(side, error))
 }
 
 #[cfg(test)]

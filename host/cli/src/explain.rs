@@ -23,7 +23,7 @@ pub(crate) fn run(risk: Option<Risk>, output: &Output) -> u8 {
     let risks = risk.map_or_else(|| Risk::ALL.to_vec(), |risk| vec![risk]);
     let document =
         Document::new("Risks", json!({"risks": risks.iter().map(risk_document).collect::<Vec<_>>()}));
-    output.result(|| risk.map_or_else(list_risks, explain_risk), &document);
+    output.result(&document, || risk.map_or_else(list_risks, explain_risk));
     exit::DONE
 }
 

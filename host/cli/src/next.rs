@@ -73,8 +73,7 @@ impl<'a> About<'a> {
     fn unpause_flags(&self, words: &[&str]) -> Vec<String> {
         let takes_names = words.first().is_some_and(|verb| ["resume", "rollback"].contains(verb));
         let named = self.unnamed.first().filter(|_| takes_names);
-        let flag = |key| flag_words("--unpause", &ClusterName::from_key(key).to_string());
-        named.map(flag).unwrap_or_default()
+        named.map(|key| flag_words("--unpause", &ClusterName::from_key(key).to_string())).unwrap_or_default()
     }
 }
 

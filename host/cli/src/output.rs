@@ -120,7 +120,7 @@ impl Output {
     }
 
     /// Writes a result: the text for people, or the document for programs.
-    pub(crate) fn result(&self, text: impl FnOnce() -> Text, document: &impl Serialize) {
+    pub(crate) fn result(&self, document: &impl Serialize, text: impl FnOnce() -> Text) {
         let text = match self.settings.format {
             // Pictures are drawn elsewhere; other results are in words.
             OutputFormat::Text | OutputFormat::Picture(_) => {

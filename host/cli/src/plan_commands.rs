@@ -17,7 +17,7 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
     let done = match verb {
         PlanVerb::Show { file } => read_plan(file).map(|plan| {
             let all = output.settings().verbose > 0;
-            output.result(|| output::saved_plan(&plan, all), &plan);
+            output.result(&plan, || output::saved_plan(&plan, all));
             exit::DONE
         }),
         PlanVerb::Sign(signing) => match approval::sign_plan(signing, output) {
@@ -34,8 +34,9 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
                 "differences": differences,
                 "otherwise": otherwise,
             });
-            let text = || output::differences_text(&older, &newer, &differences, &otherwise);
-            output.result(text, &Document::new("PlanDiff", content));
+            output.result(&Document::new("PlanDiff", content), || {
+                output::differences_text(&older, &newer, &differences, &otherwise)
+            });
             let same = differences.is_empty() && otherwise.is_empty();
             Ok(if same { exit::DONE } else { exit::exit_code(Exit::Differs) })
         }),
@@ -44,7 +45,7 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
     done.unwrap_or_else(|message| {
         if output.settings().format.is_document() {
             let document = ErrorDocument::outside_engine(Exit::Usage, &message, UNCHANGED_STATE, Vec::new());
-            output.result(Text::default, &document);
+            output.result(&document, Text::default);
         }
         output.fail(message);
         exit::exit_code(Exit::Usage)

@@ -112,7 +112,7 @@ fn new(name: &str, program: &str, output: &Output) -> Result<()> {
             path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
         written.map_err(|error| (Exit::Unexpected, format!("writing {}: {error}", path.display()).into()))?;
     }
-    let text = || {
+    output.result(&Document::new("Plugin", json!({"name": name, "folder": name})), || {
         Text::from_iter([
             format!("{name}/ was created. Next:"),
             format!("  cd {name}"),
@@ -123,23 +123,21 @@ fn new(name: &str, program: &str, output: &Output) -> Result<()> {
                 name.replace('-', "_")
             ),
         ])
-    };
-    output.result(text, &Document::new("Plugin", json!({"name": name, "folder": name})));
+    });
     Ok(())
 }
 
 async fn inspect_plugin(file: &Path, output: &Output) -> Result<()> {
     let inspection =
         start_runtime()?.inspect(file).await.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
-    let text = || {
+    output.result(&Document::new("Plugin", inspection_document(&inspection)), || {
         let mut text = inspection_text(&inspection);
         text.gap();
         text.add_line("a section of plugins.toml that grants all of it; review it:");
         text.gap();
         text.append(Text::from_own_text(&inspection.section));
         text
-    };
-    output.result(text, &Document::new("Plugin", inspection_document(&inspection)));
+    });
     Ok(())
 }
 
@@ -175,7 +173,14 @@ async fn add_plugin(file: &Path, grant: bool, trust: Option<&Path>, output: &Out
     let admitted = start_runtime()?.admit(file, &how).await;
     let admission = admitted.map_err(|error| (Exit::Plugin, error.to_string().into()))?;
     let Admission { inspection, added, enabled, missing, surplus, replaced } = &admission;
-    let text = || {
+    let mut content = inspection_document(inspection);
+    if let Some(fields) = content.as_object_mut() {
+        fields.insert("missing".to_owned(), json!(missing));
+        fields.insert("surplus".to_owned(), json!(surplus));
+        fields.insert("enabled".to_owned(), json!(enabled));
+        fields.insert("replaced".to_owned(), json!(replaced.as_ref().map(|locked| &locked.sha256)));
+    }
+    output.result(&Document::new("Plugin", content), || {
         let mut text = inspection_text(inspection);
         match replaced {
             Some(Locked { version, sha256, size: _ }) => text.add_line(format!(
@@ -222,15 +227,7 @@ async fn add_plugin(file: &Path, grant: bool, trust: Option<&Path>, output: &Out
         text.gap();
         text.append(Text::from_own_text(section));
         text
-    };
-    let mut content = inspection_document(inspection);
-    if let Some(fields) = content.as_object_mut() {
-        fields.insert("missing".to_owned(), json!(missing));
-        fields.insert("surplus".to_owned(), json!(surplus));
-        fields.insert("enabled".to_owned(), json!(enabled));
-        fields.insert("replaced".to_owned(), json!(replaced.as_ref().map(|locked| &locked.sha256)));
-    }
-    output.result(text, &Document::new("Plugin", content));
+    });
     Ok(())
 }
 
@@ -247,41 +244,32 @@ async fn list_plugins(
     let Loaded { plugins, disabled, open_to_others } =
         loaded.map_err(|errors| (Exit::Plugin, refused::directory_refusal_text(directory, &errors)))?;
     let disabled = switched_off(&disabled);
-    let line = |plugin: &Plugin| {
-        let description = plugin.description();
-        let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
-        let digest = short_digest(plugin.file_digest());
-        let by = signers_suffix(plugin);
-        format!("{}  {}  {digest}  {}{by}", description.name, description.version, hooks.join(","))
-    };
-    let text = || {
-        let mut text: Text = plugins.iter().map(line).collect();
+    let items = plugins.iter().map(|plugin| {
+        let vouched = plugin
+            .vouched_by()
+            .iter()
+            .map(|said| json!({"signer": said.signer, "claim": said.claim.name(), "key": said.key}));
+        let vouched: Vec<Value> = vouched.collect();
+        json!({"description": plugin.description(), "sha256": plugin.file_digest(), "vouchedBy": vouched})
+    });
+    let content = json!({
+        "items": items.collect::<Vec<_>>(), "trust": trust.as_ref().map(TrustFile::document),
+        "disabled": disabled, "openToOthers": open_to_others,
+    });
+    output.result(&Document::new("PluginList", content), || {
+        let lines = plugins.iter().map(|plugin| {
+            let description = plugin.description();
+            let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
+            let digest = short_digest(plugin.file_digest());
+            let by = signers_suffix(plugin);
+            format!("{}  {}  {digest}  {}{by}", description.name, description.version, hooks.join(","))
+        });
+        let mut text: Text = lines.collect();
         text.add_line(TrustFile::describe(trust.as_ref()));
         text.append(not_called(&disabled));
         text.append(written_by_others(&open_to_others));
         text
-    };
-    let items: Vec<Value> = plugins
-        .iter()
-        .map(|plugin| {
-            let vouched = plugin
-                .vouched_by()
-                .iter()
-                .map(|said| json!({"signer": said.signer, "claim": said.claim.name(), "key": said.key}));
-            let vouched: Vec<Value> = vouched.collect();
-            json!({"description": plugin.description(), "sha256": plugin.file_digest(), "vouchedBy": vouched})
-        })
-        .collect();
-    output.result(
-        text,
-        &Document::new(
-            "PluginList",
-            json!({
-                "items": items, "trust": trust.as_ref().map(TrustFile::document),
-                "disabled": disabled, "openToOthers": open_to_others,
-            }),
-        ),
-    );
+    });
     Ok(())
 }
 
@@ -297,7 +285,7 @@ async fn verify_plugins(directory: &Path, strict: bool, trust: Option<&Path>, ou
                 "PluginVerification",
                 json!({"admitted": false, "trust": trusting, "faults": faults}),
             );
-            output.result(Text::default, &document);
+            output.result(&document, Text::default);
             return Err((Exit::Plugin, refused::directory_refusal_text(directory, &errors)));
         }
     };
@@ -314,7 +302,12 @@ async fn verify_plugins(directory: &Path, strict: bool, trust: Option<&Path>, ou
         .map(|described| (described.name.as_str(), described.vouched_by.as_slice()))
         .collect();
     let disabled = switched_off(&disabled);
-    let text = || {
+    let content = json!({
+        "admitted": true, "plugins": called, "vouchedBy": vouched_by, "trust": trusting, "disabled": disabled,
+        "openToOthers": open_to_others, "faults": [],
+    });
+    let document = Document::new("PluginVerification", content);
+    output.result(&document, || {
         let mut text = Text::from(format!(
             "{}: digests, imports, descriptions and grants agree. A move calls, in this order:",
             directory.display()
@@ -327,13 +320,7 @@ async fn verify_plugins(directory: &Path, strict: bool, trust: Option<&Path>, ou
         text.append(not_called(&disabled));
         text.append(written_by_others(&open_to_others));
         text
-    };
-    let content = json!({
-        "admitted": true, "plugins": called, "vouchedBy": vouched_by, "trust": trusting, "disabled": disabled,
-        "openToOthers": open_to_others, "faults": [],
     });
-    let document = Document::new("PluginVerification", content);
-    output.result(text, &document);
     if plugins.is_empty() && disabled.is_empty() {
         output.warn(format!("{} has no plugins (no .wasm file)", directory.display()));
     }

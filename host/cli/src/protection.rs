@@ -37,7 +37,7 @@ const GROUPS: [&str; 4] = [
 pub(crate) fn run(protection: &Protection, output: &Arc<Output>) -> u8 {
     let objects = protection_manifests(protection);
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    output.result(|| output::manifests_text(&objects), &list);
+    output.result(&list, || output::manifests_text(&objects));
     exit::DONE
 }
 

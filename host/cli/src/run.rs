@@ -108,7 +108,7 @@ fn dispatch_task(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
         Task::Version => {
             let version = env!("CARGO_PKG_VERSION");
             let document = Document::new("Version", json!({"version": version}));
-            output.result(|| format!("pivot-host {version}").into(), &document);
+            output.result(&document, || format!("pivot-host {version}").into());
             return exit::DONE;
         }
         Task::Completion(shell) => {

@@ -62,7 +62,7 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
         "signed": signed.as_ref().ok().and_then(Option::as_ref).map(|note| &note.message),
     });
     let all = output.settings().verbose > 0;
-    output.result(|| output::verification_text(&examined, all), &Document::new("Verification", content));
+    output.result(&Document::new("Verification", content), || output::verification_text(&examined, all));
     if !exposed.is_empty() {
         output.warn(output::exposed_files_text(exposed));
     }
@@ -86,8 +86,8 @@ fn examine_directory(DirectoryEnd { path, keys }: &DirectoryEnd) -> Result<Exami
 fn report_refusal(message: Text, output: &Output) -> u8 {
     if output.settings().format.is_document() {
         output.result(
-            Text::default,
             &ErrorDocument::outside_engine(Exit::Refused, &message, UNTOUCHED, Vec::new()),
+            Text::default,
         );
     }
     output.fail(message);

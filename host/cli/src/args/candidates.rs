@@ -33,13 +33,12 @@ pub(crate) fn candidates(words: &[OsString]) -> String {
     // An error means that there are none.
     let found = complete(&mut command, all, last, None).unwrap_or_default();
     let is_file = |one: &CompletionCandidate| one.get_value().to_string_lossy().ends_with(ANY_FILE);
-    // A list of commands among fifty flags is none: flags are listed once the word begins as one.
-    let wanted = |value: &str| word.starts_with('-') || !value.starts_with('-');
     let mut lines = String::new();
     let mut go_on = true;
     for one in found.iter().filter(|one| !is_file(one)) {
         let value = one.get_value().to_string_lossy();
-        if !wanted(&value) {
+        // A list of commands among fifty flags is none: flags are listed once the word begins as one.
+        if value.starts_with('-') && !word.starts_with('-') {
             continue;
         }
         let takes_kinds = accepts && value.parse().is_ok_and(Risk::takes_kinds);

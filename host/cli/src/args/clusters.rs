@@ -43,13 +43,13 @@ impl Cluster {
 
 /// Clusters that are named with their namespaces.
 pub(super) fn full_names(flag: &str, typed: &[String]) -> Result<BTreeSet<ClusterName>> {
-    let parse = |typed: &String| match typed.split_once('/') {
+    let names = typed.iter().map(|typed| match typed.split_once('/') {
         Some((namespace, name)) if odd_name(namespace).or_else(|| odd_name(name)).is_none() => {
             Ok(ClusterName::new(namespace, name))
         }
         _ => usage(format!("{flag} {typed:?}: write NAMESPACE/NAME")),
-    };
-    typed.iter().map(parse).collect()
+    });
+    names.collect()
 }
 
 /// The Clusters, and the namespace that moves: unless one was given, it is theirs.

@@ -172,9 +172,10 @@ fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
     };
     let long = LONG.contains(&of.unwrap_or_default());
     let command = command.mut_args(|arg| {
-        let usual = |flag| if long { USUAL.contains(&flag) } else { !RARE.contains(&flag) };
-        let usual = arg.get_long().is_none_or(usual);
-        arg.hide_short_help(!usual)
+        let flag = arg.get_long();
+        let is_usual =
+            flag.is_none_or(|flag| if long { USUAL.contains(&flag) } else { !RARE.contains(&flag) });
+        arg.hide_short_help(!is_usual)
     });
     let command =
         command.after_help(if examples.is_empty() { MORE_FLAGS } else { MORE }).after_long_help(more);

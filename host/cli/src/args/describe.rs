@@ -56,15 +56,15 @@ pub(super) fn description(typed: DescribeCluster) -> Result<Description> {
         (None, None) if matches!(end, SourceEnd::Directory(_)) => Within::Any,
         (None, None) => Within::OfContext,
     };
-    let filter = |typed: &String| match Filter::parse(typed) {
+    let typed = show_conditions.iter().filter(|typed| !typed.is_empty());
+    let filters = typed.map(|typed| match Filter::parse(typed) {
         Some(filter) => Ok(filter),
         None => usage(format!(
             "--show-conditions {typed:?}: write Kind, Kind/name or all, without spaces, with a + at the end for only those that need attention"
         )),
-    };
-    let typed = show_conditions.iter().filter(|typed| !typed.is_empty());
+    });
     let view = View {
-        conditions: typed.map(filter).collect::<Result<_>>()?,
+        conditions: filters.collect::<Result<_>>()?,
         machine_sets: show_machinesets,
         resource_sets: show_resourcesets,
         templates: show_templates,

@@ -31,7 +31,7 @@ pub(super) fn describe_without_effect(set: impl Iterator<Item = String>, command
     let mut known = Vec::new();
     add_variables(command, &mut known);
     let known: Vec<&str> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
-    let describe = |name: &String| {
+    let warnings = set.iter().filter_map(|name| {
         if let Some(flag) = RISKY_FLAGS.into_iter().find(|flag| variable_of(flag) == *name) {
             return Some(format!(
                 "{name} sets no flag: a variable takes no risk; if you mean it, type --{flag}"
@@ -40,8 +40,8 @@ pub(super) fn describe_without_effect(set: impl Iterator<Item = String>, command
         let typed = name.strip_prefix(PREFIX).filter(|typed| typed.len() >= SHORTEST)?;
         let similar = find_similar(typed, &known)?;
         Some(format!("{name} sets no flag (did you mean {PREFIX}{similar}?)"))
-    };
-    set.iter().filter_map(describe).collect()
+    });
+    warnings.collect()
 }
 
 /// Returns true for the variables that Kubernetes gives each container for a Service, which may be called as this program is.

@@ -52,8 +52,9 @@ fn add(
     }
     further(of, above).to_writer(&mut text)?;
     pages.push((format!("{SECTION}/{}", page.get_filename()), String::from_utf8_lossy(&text).into_owned()));
-    let add_below = |one: &Command| add(one, Some(&name_subcommand(of, one.get_name())), Some(&name), pages);
-    commands.into_iter().try_for_each(add_below)
+    commands
+        .into_iter()
+        .try_for_each(|one| add(one, Some(&name_subcommand(of, one.get_name())), Some(&name), pages))
 }
 
 /// What the help texts have below the flags.

@@ -9,6 +9,7 @@ use super::usage::{Result, usage};
 
 /// The parts that a flag names.
 pub(super) fn parts(flag: &str, given: &[String]) -> Result<BTreeSet<Part>> {
-    let part = |text: &String| typed::part(text).or_else(|why| usage(format!("{flag} {text:?}: {why}")));
-    given.iter().map(part).collect()
+    let parts =
+        given.iter().map(|text| typed::part(text).or_else(|why| usage(format!("{flag} {text:?}: {why}"))));
+    parts.collect()
 }

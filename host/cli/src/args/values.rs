@@ -39,15 +39,14 @@ pub(super) fn format_duration(duration: Duration) -> String {
 
 /// Namespaces with other names in the target: `OLD=NEW`.
 pub(super) fn namespace_map(typed: &[String], record_namespace: &str) -> Result<NamespaceMap> {
-    let pair = |text: &String| match text.split_once('=') {
+    let pairs = typed.iter().map(|text| match text.split_once('=') {
         Some((old, new)) if [old, new].contains(&record_namespace) => usage(format!(
             "--map-namespace {text:?}: the records of moves are in {record_namespace}, which keeps its name"
         )),
         Some((old, new)) => Ok((old.to_owned(), new.to_owned())),
         None => usage(format!("--map-namespace {text:?}: write OLD=NEW")),
-    };
-    let pairs: Vec<_> = typed.iter().map(pair).collect::<Result<_>>()?;
-    match NamespaceMap::new(pairs) {
+    });
+    match NamespaceMap::new(pairs.collect::<Result<Vec<_>>>()?) {
         Ok(map) => Ok(map),
         Err(error) => usage(format!("--map-namespace: {error}")),
     }

@@ -106,7 +106,7 @@ impl Planning<'_> {
         if let OutputFormat::Picture(picture) = settings.format {
             return self.command.output.own(&output::draw_plan(picture, &page));
         }
-        let text = || {
+        self.command.output.result(&document, || {
             let mut text = Document::<PlanDocument<'_>>::text(
                 plan,
                 &self.reported,
@@ -119,8 +119,7 @@ impl Planning<'_> {
                 text.append(verdict.to_text());
             }
             text
-        };
-        self.command.output.result(text, &document);
+        });
     }
 
     /// Saves a plan in the file that the user named. Returns the exit code if that fails.

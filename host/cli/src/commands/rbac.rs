@@ -36,7 +36,7 @@ impl Command<'_> {
             Ok(rights) => {
                 let end = if *side == Side::Source { about.0 } else { about.1 };
                 let roles = output::build_roles(&rights, *side, bind_to.as_deref());
-                self.output.result(|| output::role_manifests(&roles, (&of, end)), &output::role_list(&roles));
+                self.output.result(&output::role_list(&roles), || output::role_manifests(&roles, (&of, end)));
                 exit::DONE
             }
             Err(stop) => self.report_stop(&stop, AlreadyShown::Nothing, &plugins.disabled_plugins()),

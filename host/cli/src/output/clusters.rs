@@ -44,11 +44,11 @@ impl Row<'_> {
         kinds.sort_by_key(|(_, number)| Reverse(*number));
         // Another kind is no longer than "and 1 more kind".
         let shown = if all || kinds.len() <= KINDS + 1 { kinds.len() } else { KINDS };
-        let words = |(kind, number): &(&GroupKind, usize)| {
+        let words = kinds.iter().take(shown).map(|(kind, number)| {
             let name = if *number == 1 { kind.kind.clone() } else { plural_kind(&kind.kind) };
             format!("{} {name}", format_number(*number))
-        };
-        let named = kinds.iter().take(shown).map(words).collect::<Vec<_>>().join(", ");
+        });
+        let named = words.collect::<Vec<_>>().join(", ");
         match kinds.len() - shown {
             0 => named,
             more => format!("{named} and {more} more kinds"),

@@ -158,11 +158,11 @@ struct PhaseTime {
 }
 
 fn phase_times(times: &[(Phase, Duration)]) -> Vec<PhaseTime> {
-    let time = |(phase, time): &(Phase, Duration)| PhaseTime {
+    let times = times.iter().map(|(phase, time)| PhaseTime {
         phase: *phase,
         milliseconds: time.as_millis().try_into().unwrap_or(u64::MAX),
-    };
-    times.iter().map(time).collect()
+    });
+    times.collect()
 }
 
 /// Counts by kind, in the spelling of users.
@@ -389,7 +389,8 @@ impl ErrorDocument {
             Failure::Unsettled(left) => held.clone_from(left),
             _ => {}
         }
-        let way = |remedy: Remedy| Way { text: remedies::remedy_text(&remedy), remedy };
+        let ways =
+            advice.remedies.into_iter().map(|remedy| Way { text: remedies::remedy_text(&remedy), remedy });
         let content = Self {
             exit_code: crate::exit::exit_code(*exit),
             reason: format!("{exit:?}"),
@@ -400,7 +401,7 @@ impl ErrorDocument {
             findings,
             awaited,
             held,
-            remedies: advice.remedies.into_iter().map(way).collect(),
+            remedies: ways.collect(),
             next: advice.next,
             done: done.iter().map(|(verb, counts)| (*verb, counts_by_name(counts))).collect(),
             phases: phase_times(times),

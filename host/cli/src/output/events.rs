@@ -2,7 +2,7 @@
 //! danger.
 
 use jiff::Timestamp;
-use pivot_core::grouped::{Group, MAX_LISTED_NAMES, format_number, group_items};
+use pivot_core::grouped::{MAX_LISTED_NAMES, format_number, group_items};
 use pivot_core::hooks::Severity;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::some_of;
@@ -131,12 +131,12 @@ pub(super) fn grouped_lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> 
         let MessageParts { head, object, text, remedy } = message_parts(event);
         (object, vec![head, text.to_owned(), remedy.to_owned()])
     });
-    let line = |group: Group<'a, Event>| {
+    let lines = groups.into_iter().map(|group| {
         let MessageParts { head, text, remedy, .. } = message_parts(group.first);
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
         (group.first, format!("{head}{}{remedy}", group.line(text, MAX_LISTED_NAMES)))
-    };
-    groups.into_iter().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// The code of what it is about.

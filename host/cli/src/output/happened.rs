@@ -188,8 +188,10 @@ impl Seen {
                 changes: BTreeMap::new(),
             }),
             Event::PhaseDone { phase, milliseconds } => {
-                let open = |one: &&mut PhaseSeen| one.phase == phase && one.state == PhaseState::Stopped;
-                if let Some(one) = self.phases.iter_mut().rev().find(open) {
+                let mut latest_first = self.phases.iter_mut().rev();
+                if let Some(one) =
+                    latest_first.find(|one| one.phase == phase && one.state == PhaseState::Stopped)
+                {
                     (one.state, one.milliseconds) = (PhaseState::Done, milliseconds);
                 }
             }
@@ -228,15 +230,10 @@ impl Seen {
     fn object(&mut self, at: u64, verb: Verb, phase: Phase) {
         *self.ticks.entry(at / TICK).or_default() += 1;
         let undoes = verb == Verb::Removed || (verb == Verb::Unpaused && !phase.committed());
-        let under_way = |one: &PhaseSeen| {
-            if undoes {
-                one.state == PhaseState::Undone && one.phase == phase
-            } else {
-                one.state == PhaseState::Stopped
-            }
-        };
-        let index = self.phases.iter().rposition(under_way).unwrap_or_else(|| {
-            let state = if undoes { PhaseState::Undone } else { PhaseState::Stopped };
+        let state = if undoes { PhaseState::Undone } else { PhaseState::Stopped };
+        let under_way =
+            self.phases.iter().rposition(|one| one.state == state && (!undoes || one.phase == phase));
+        let index = under_way.unwrap_or_else(|| {
             let (objects, changes) = (0, BTreeMap::new());
             self.phases.push(PhaseSeen { phase, at, milliseconds: 0, objects, state, changes });
             self.phases.len() - 1

@@ -280,7 +280,7 @@ impl<'a> Content<'a> {
         let mut words = Words::default();
         let steps = plan.steps.iter().map(|step| words.step(step)).collect();
         let stays = plan.stays.iter().map(|stay| words.stay(stay)).collect();
-        let problem = |group: &pivot_core::grouped::Group<'_, Refusal>| {
+        let problems = Refusal::grouped(&plan.refusals).into_iter().map(|group| {
             let Refusal { code, side, object, others, message, remedies } = group.first;
             let objects: std::collections::BTreeSet<&Key> =
                 object.iter().chain(others).chain(group.objects.iter().copied()).collect();
@@ -291,19 +291,19 @@ impl<'a> Content<'a> {
                 objects: objects.iter().map(ToString::to_string).collect(),
                 remedy: remedies::remedies_sentence(remedies),
             }
-        };
-        let note = |Note { code, object, message }: &Note| Said {
+        });
+        let notes = plan.notes.iter().map(|Note { code, object, message }| Said {
             code: code.to_string(),
             message: message.clone(),
             objects: object.iter().map(ToString::to_string).collect(),
-        };
+        });
         Self {
             summary: plan.into(),
             words: words.all,
             steps,
             stays,
-            problems: Refusal::grouped(&plan.refusals).iter().map(problem).collect(),
-            notes: plan.notes.iter().map(note).collect(),
+            problems: problems.collect(),
+            notes: notes.collect(),
             moves,
         }
     }

@@ -69,8 +69,8 @@ impl PhaseProgress {
 
     /// Returns the line of a phase that was not finished.
     pub(super) fn stopped_line(&self) -> Option<String> {
-        let text = || format!("stopped after {}", self.changes_text(None));
-        (!self.done.is_empty()).then(|| phase_line(&self.phase.to_string(), &text()))
+        let text = format!("stopped after {}", self.changes_text(None));
+        (!self.done.is_empty()).then(|| phase_line(&self.phase.to_string(), &text))
     }
 
     /// `1,030 objects, 2 left as found`. `looked` is the number of objects in a phase that normally changes none.
@@ -138,14 +138,14 @@ fn main_verb(phase: Phase) -> Option<Verb> {
 
 /// `412 removed`, `3 unpaused`.
 fn in_words(counts: impl IntoIterator<Item = (Verb, usize)>) -> Vec<String> {
-    let words = |(verb, number)| {
+    let words = counts.into_iter().map(|(verb, number)| {
         format!(
             "{} {}",
             format_number(number),
             if verb == Verb::Used { "left as found" } else { done_word(verb) }
         )
-    };
-    counts.into_iter().map(words).collect()
+    });
+    words.collect()
 }
 
 fn per_second(number: usize, milliseconds: u64) -> String {

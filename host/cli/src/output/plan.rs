@@ -130,8 +130,10 @@ fn kept_objects_text(plan: &Plan) -> Text {
 fn added_objects_text(plan: &Plan, map: &NamespaceMap) -> Text {
     let mut text = Text::default();
     let file = |step: &Step| step.added_from().unwrap_or_default().to_owned();
-    let named = |step: &Step| Step { key: map.into_target().rename_key(&step.key), ..step.clone() };
-    let added: Vec<Step> = plan.added().map(named).collect();
+    let added: Vec<Step> = plan
+        .added()
+        .map(|step| Step { key: map.into_target().rename_key(&step.key), ..step.clone() })
+        .collect();
     let groups = group_items(&added, |step| (Some(&step.key), vec![file(step)]));
     if groups.is_empty() {
         return text;

@@ -34,12 +34,10 @@ pub(crate) fn name_kubeconfigs(mut stop: Stop, flags: &Both<Vec<String>>, is_dir
     match &mut stop.failure {
         Failure::Refused(refusals) => {
             for remedies in refusals.iter_mut().map(|refusal| &mut refusal.remedies) {
-                let needs_server = |remedy: &Remedy| matches!(remedy, Remedy::Kubectl { command, .. } if *is_directory.of(command.side));
-                if remedies.iter().any(needs_server) {
-                    remedies.retain(|remedy| !needs_server(remedy));
-                    if remedies.is_empty() {
-                        remedies.push(NO_SERVER.into());
-                    }
+                let before = remedies.len();
+                remedies.retain(|remedy| !matches!(remedy, Remedy::Kubectl { command, .. } if *is_directory.of(command.side)));
+                if remedies.is_empty() && before > 0 {
+                    remedies.push(NO_SERVER.into());
                 }
                 remedies.iter_mut().for_each(|remedy| remedy.name_kubeconfig(flags));
             }
@@ -291,15 +289,15 @@ fn bundled_plugin_text(kind: &GroupKind) -> String {
 
 /// The words that accept a risk for each kind: `--accept dependents-lost=Secret`.
 fn risk_flags<'a>(risk: Risk, kinds: impl IntoIterator<Item = &'a GroupKind>) -> Vec<String> {
-    let words = |kind: &GroupKind| format!("--accept {}", quoted(&format!("{risk}={kind}")));
-    kinds.into_iter().map(words).collect()
+    kinds.into_iter().map(|kind| format!("--accept {}", quoted(&format!("{risk}={kind}")))).collect()
 }
 
 /// The flags that exclude objects: each, or all of their kinds if there are many.
 fn exclude_flags(objects: &BTreeSet<Key>) -> String {
-    let kinds = || objects.iter().map(|key| Part::all(key.group_kind.clone())).collect();
-    let parts: BTreeSet<Part> =
-        if objects.len() > EXCLUDED { kinds() } else { objects.iter().map(Part::one).collect() };
+    let parts: BTreeSet<Part> = match objects.len() > EXCLUDED {
+        true => objects.iter().map(|key| Part::all(key.group_kind.clone())).collect(),
+        false => objects.iter().map(Part::one).collect(),
+    };
     parts.iter().map(exclude_flag).collect::<Vec<_>>().join(" ")
 }
 

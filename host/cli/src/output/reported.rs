@@ -47,11 +47,11 @@ impl Reported {
     }
 
     pub(super) fn warnings(&self) -> Vec<ReportedWarning> {
-        let warning = |event: &Event| match event.clone() {
+        let warnings = self.events.iter().filter_map(|event| match event.clone() {
             Event::Warning { code, object, text } => Some(ReportedWarning { code, object, text }),
             _ => None,
-        };
-        self.events.iter().filter_map(warning).collect()
+        });
+        warnings.collect()
     }
 
     pub(super) fn findings(&self) -> Vec<Found> {

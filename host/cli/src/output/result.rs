@@ -99,10 +99,10 @@ fn kind_rows(moved: &BTreeMap<GroupKind, usize>, kept: &BTreeMap<GroupKind, usiz
     for (kind, number) in kept {
         both.entry(kind).or_default().1 = *number;
     }
-    let row = |(kind, (moved, kept)): (&GroupKind, (usize, usize))| {
+    let rows = both.into_iter().map(|(kind, (moved, kept))| {
         (moved + kept, vec![format_number(moved), format_number(kept), kind.to_string()])
-    };
-    rows_of_kinds(&["MOVED", "KEPT", "KIND"], both.into_iter().map(row).collect(), all)
+    });
+    rows_of_kinds(&["MOVED", "KEPT", "KIND"], rows.collect(), all)
 }
 
 /// A row for each kind, with its number of objects; without `all`, only the kinds with the most objects if there are many.

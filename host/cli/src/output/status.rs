@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pivot_core::grouped::{format_number, format_objects, plural_kind};
-use pivot_core::record::{FinishAlone, Finished, Handover, Phase, Record, RolledBackMove};
+use pivot_core::record::{FinishAlone, Finished, Phase, Record, RolledBackMove};
 use pivot_core::refusal::some_of;
 use pivot_core::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Side, words};
@@ -265,10 +265,11 @@ fn phase_text(one: &MoveStatus) -> String {
 /// Returns the directory and the time of a handover.
 fn handover_text(record: &Record) -> String {
     let shown = |text: &str| words::line(text, SHOWN);
-    let said = |handover: &Handover| {
-        format!(" in {} on {}", shown(&handover.directory), shown(&handover.written_at))
-    };
-    record.handover.as_ref().map(said).unwrap_or_default()
+    record
+        .handover
+        .as_ref()
+        .map(|handover| format!(" in {} on {}", shown(&handover.directory), shown(&handover.written_at)))
+        .unwrap_or_default()
 }
 
 /// Moves under way, found while a plan is made. `next` are whole commands, for each move.
@@ -310,8 +311,8 @@ fn started_text(record: &Record) -> String {
 
 /// The holder of the move's locks.
 fn lease_text(status: &Status, move_id: &str) -> String {
-    let ours = |lease: &&LeaseStatus| lease.move_id.as_deref() == Some(move_id) && !lease.holder.is_empty();
-    let held: Vec<String> = status.leases.iter().filter(ours).map(describe_lease).collect();
+    let leases = status.leases.iter().filter(|lease| lease.move_id.as_deref() == Some(move_id));
+    let held: Vec<String> = leases.filter(|lease| !lease.holder.is_empty()).map(describe_lease).collect();
     if held.is_empty() { "no run is working on this move".to_owned() } else { some_of(&held, 3) }
 }
 
@@ -434,7 +435,7 @@ fn last_moves(finished: &[Finished]) -> Text {
     if finished.is_empty() {
         return text;
     }
-    let row = |one: &Finished| {
+    let rows = finished.iter().take(LAST_MOVES).map(|one| {
         let Finished {
             ended_at, started_by, moved, kept, scope, source_label, target_label, move_id, ..
         } = one;
@@ -449,8 +450,8 @@ fn last_moves(finished: &[Finished]) -> Text {
             target_label.clone(),
             move_id.clone(),
         ]
-    };
-    let rows: Vec<Vec<String>> = finished.iter().take(LAST_MOVES).map(row).collect();
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     let head = ["ENDED", "MOVED", "KEPT", "BY", "SCOPE", "FROM", "TO", "MOVE"];
     text.gap();
     text.add_line("The last moves:");
@@ -475,7 +476,7 @@ fn last_rollbacks(rolled_back: &[RolledBackMove]) -> Text {
     if rolled_back.is_empty() {
         return text;
     }
-    let row = |one: &RolledBackMove| {
+    let rows = rolled_back.iter().take(LAST_MOVES).map(|one| {
         let RolledBackMove {
             ended_at, started_by, phase, scope, source_label, target_label, move_id, ..
         } = one;
@@ -489,8 +490,8 @@ fn last_rollbacks(rolled_back: &[RolledBackMove]) -> Text {
             target_label.clone(),
             move_id.clone(),
         ]
-    };
-    let rows: Vec<Vec<String>> = rolled_back.iter().take(LAST_MOVES).map(row).collect();
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     text.gap();
     text.add_line("The last moves that were rolled back:");
     text.gap();

@@ -674,13 +674,12 @@ fn lines_fit_the_terminal() {
         widths: Widths { out: Some(40), err: Some(50) },
     };
     let (output, out, err) = testing::written(settings);
-    let text = || {
+    output.result(&(), || {
         let mut text = Text::default();
         text.strong("Moved:", "1,032 objects, from kind-boot to production");
         text.append(Text::from_own_text("a line of a file, which is longer than the terminal"));
         text
-    };
-    output.result(text, &());
+    });
     output.warn("the target has no ready and schedulable node at all");
     let expected = "Moved: 1,032 objects, from kind-boot to\n  production\na line of a file, which is longer than the terminal\n";
     assert_eq!(out.text(), expected);

@@ -4,8 +4,6 @@
 //! like one of our lines, or characters that drive a terminal. So a text consists of lines, not of characters: only our code
 //! begins a line. Each line is made harmless here, where it is written, whatever its parts are.
 
-use std::ops::Range;
-
 use anstyle::Style;
 use pivot_core::words::{hidden, shown};
 use serde::Serialize;
@@ -58,9 +56,9 @@ impl Line {
         if rows.len() < 2 {
             return vec![self];
         }
-        let harmless = |(style, words): &(Style, String)| (*style, shown(words, LINE));
-        let spans: Vec<(Style, String)> = self.spans.iter().map(harmless).collect();
-        let of_row = |(index, row): (usize, Range<usize>)| {
+        let spans: Vec<(Style, String)> =
+            self.spans.iter().map(|(style, words)| (*style, shown(words, LINE))).collect();
+        let lines_of_rows = rows.into_iter().enumerate().map(|(index, row)| {
             let indentation = " ".repeat(if index == 0 { 0 } else { indent });
             let mut cut = vec![(Style::new(), indentation)];
             let mut begin = 0;
@@ -73,8 +71,8 @@ impl Line {
                 begin = end;
             }
             Self::of_spans(cut)
-        };
-        rows.into_iter().enumerate().map(of_row).collect()
+        });
+        lines_of_rows.collect()
     }
 }
 
@@ -102,16 +100,15 @@ impl Text {
 
     /// Keeps the lines as they are, however narrow the terminal is.
     pub(super) fn verbatim(self) -> Self {
-        let verbatim = |line| Line { is_verbatim: true, ..line };
-        Self { lines: self.lines.into_iter().map(verbatim).collect() }
+        Self { lines: self.lines.into_iter().map(|line| Line { is_verbatim: true, ..line }).collect() }
     }
 
     /// Breaks lines that a terminal is too narrow for at words. `used` is the room that something else takes before the first.
     pub(super) fn wrap(self, width: Option<usize>, used: usize) -> Self {
         let Some(width) = width else { return self };
         let lines = self.lines.into_iter().enumerate();
-        let wrap_line = |(index, line): (usize, Line)| line.wrap(width, if index == 0 { used } else { 0 });
-        Self { lines: lines.flat_map(wrap_line).collect() }
+        let wrapped = lines.flat_map(|(index, line)| line.wrap(width, if index == 0 { used } else { 0 }));
+        Self { lines: wrapped.collect() }
     }
 
     /// Adds an empty line.

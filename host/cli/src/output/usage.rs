@@ -23,10 +23,9 @@ fn escape_value(value: &ContextValue) -> Option<ContextValue> {
             Some(ContextValue::Strings(many.iter().map(|one| one_line(one)).collect()))
         }
         // Advice, one sentence each.
-        ContextValue::StyledStrs(many) => {
-            let one = |text: &StyledStr| StyledStr::from(one_line(&text.to_string()));
-            Some(ContextValue::StyledStrs(many.iter().map(one).collect()))
-        }
+        ContextValue::StyledStrs(many) => Some(ContextValue::StyledStrs(
+            many.iter().map(|text| StyledStr::from(one_line(&text.to_string()))).collect(),
+        )),
         // The usage text, in lines of ours.
         _ => None,
     }

@@ -42,11 +42,11 @@ pub(super) fn row_ranges(
 /// Returns the places where a row may end.
 fn break_places(all: &[char], first: usize) -> Vec<usize> {
     let mut is_code = false;
-    let is_space = |(at, c): (usize, &char)| {
+    let places = all.iter().enumerate().filter_map(|(at, c)| {
         is_code ^= *c == '`';
         (at >= first && *c == ' ' && !is_code).then_some(at)
-    };
-    all.iter().enumerate().filter_map(is_space).collect()
+    });
+    places.collect()
 }
 
 fn is_command(line: &str) -> bool {

@@ -33,8 +33,7 @@ pub(super) async fn run(
     for (name, content) in files.iter().filter(|(name, _)| name.ends_with(KEY)) {
         let key = std::str::from_utf8(content).ok().filter(|text| PublicKey::from_pem(text).is_ok());
         // It could be anything, and a private one would leave the site.
-        let no = || bad(format!("{}: {name} is no public key; remove it", directory.display()));
-        key.ok_or_else(no)?;
+        key.ok_or_else(|| bad(format!("{}: {name} is no public key; remove it", directory.display())))?;
     }
     let bundle = Bundle::from_files(files)
         .map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
@@ -43,7 +42,8 @@ pub(super) async fn run(
 
     let digest = bundle.digest();
     let names: Vec<&String> = bundle.files().keys().collect();
-    let text = || {
+    let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": left});
+    output.result(&Document::new("Bundle", content), || {
         let (files, plugins) = (names.len(), plugins.len() + disabled.len());
         let mut text = Text::from(format!(
             "{}: {files} {}, {plugins} {}",
@@ -58,8 +58,6 @@ pub(super) async fn run(
         text.add_line(format!("digest: {digest}"));
         text.add_line("Tell the digest over another channel to the person who imports the bundle.");
         text
-    };
-    let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": left});
-    output.result(text, &Document::new("Bundle", content));
+    });
     Ok(())
 }

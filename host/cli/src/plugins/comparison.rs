@@ -83,7 +83,7 @@ pub(super) async fn run(old: &Path, new: &Path, runtime: &Runtime, output: &Outp
             (runtime.inspect(old).await.map_err(no)?, runtime.inspect(new).await.map_err(no)?);
         Comparison::new(Subject::from_inspection(older), Subject::from_inspection(newer), None)
     };
-    output.result(|| comparison.to_text(), &Document::new("PluginDiff", comparison.content()));
+    output.result(&Document::new("PluginDiff", comparison.content()), || comparison.to_text());
     if comparison.is_same() { Ok(exit::DONE) } else { Ok(exit::exit_code(Exit::Differs)) }
 }
 
@@ -107,8 +107,8 @@ impl Comparison {
             None => Err(GONE.to_owned()),
         };
         // Another file may have taken its name since.
-        let same = |inspection: &Inspection| inspection.digest == sha256;
-        let inspection = inspection.and_then(|found| same(&found).then_some(found).ok_or(GONE.to_owned()));
+        let inspection =
+            inspection.and_then(|found| (found.digest == sha256).then_some(found).ok_or(GONE.to_owned()));
         let older = Subject { name: newer.name.clone(), version, sha256, size, inspection };
         Ok(Some(Self::new(older, newer, Some((directory.to_owned(), admitted)))))
     }

@@ -81,7 +81,12 @@ pub(super) async fn run(
     }
 
     let disabled = switched_off(&disabled);
-    let text = || {
+    let contents: Vec<&Value> = plugins.iter().map(|plugin| &plugin.content).collect();
+    let content = json!({
+        "bundle": digest, "written": !import.dry_run, "grantsTaken": takes_grants, "plugins": contents,
+        "disabled": disabled,
+    });
+    output.result(&Document::new("BundleImport", content), || {
         let mut text = Text::from(format!("{}: bundle {digest}", import.bundle.display()));
         for plugin in &plugins {
             text.append(plugin.text.clone());
@@ -90,13 +95,7 @@ pub(super) async fn run(
         text.append(not_called(&disabled));
         text.add_line(import_result(import, &digest));
         text
-    };
-    let plugins: Vec<&Value> = plugins.iter().map(|plugin| &plugin.content).collect();
-    let content = json!({
-        "bundle": digest, "written": !import.dry_run, "grantsTaken": takes_grants, "plugins": plugins,
-        "disabled": disabled,
     });
-    output.result(text, &Document::new("BundleImport", content));
     Ok(())
 }
 
@@ -171,11 +170,11 @@ fn place_files(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Resul
 /// for the same file, and statements about another file that only has its name say nothing of it.
 fn own_statements<'b>(staged: &Staged, bundle: &'b Bundle) -> std::io::Result<BTreeMap<&'b str, Vec<u8>>> {
     let mut own: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
-    let components = || bundle.files().iter().filter(|(name, _)| name.ends_with(WASM));
     for file in staged.files()?.iter().filter(|file| file.ends_with(WASM)) {
         let Some(statements) = staged.read_file(&format!("{file}{ENDING}"))? else { continue };
         let there = staged.read_file(file)?;
-        for (name, _) in components().filter(|(_, content)| there.as_ref() == Some(*content)) {
+        let components = bundle.files().iter().filter(|(name, _)| name.ends_with(WASM));
+        for (name, _) in components.filter(|(_, content)| there.as_ref() == Some(*content)) {
             let before = own.remove(name.as_str()).unwrap_or_default();
             own.insert(name, merge_statements(&before, &statements)?);
         }

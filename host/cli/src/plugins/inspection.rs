@@ -1,10 +1,9 @@
 //! The description of a component for the operator who decides about it. The risks come first, and the vendor's words are
 //! quoted as the vendor's.
 
-use pivot_core::GroupKind;
 use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_runtime::Inspection;
-use pivot_vetting::permissions::{Change, Read};
+use pivot_vetting::permissions::Read;
 use serde_json::{Value, json};
 
 use crate::output::Text;
@@ -38,30 +37,30 @@ pub(super) fn short_digest(digest: &str) -> String {
 /// All that it asks for and imports, by aspect.
 pub(super) fn asked_for(inspection: &Inspection) -> [(&'static str, Vec<String>); 9] {
     let Inspection { declaration, hooks, imports, denied_imports, inert, .. } = inspection;
-    let import = |name: &String| {
+    let imports = imports.iter().map(|name| {
         if denied_imports.contains(name) {
             format!("{name} (asks for nothing: each question is denied)")
         } else {
             name.clone()
         }
-    };
-    let seen = |kind: &GroupKind| {
+    });
+    let seen = declaration.kinds.iter().map(|kind| {
         let understood = declaration.versions.iter().filter(|one| one.kind == *kind);
         let versions: Vec<&str> =
             understood.flat_map(|one| one.versions.iter().map(String::as_str)).collect();
         if versions.is_empty() { kind.to_string() } else { format!("{kind} (only {})", versions.join(", ")) }
-    };
-    let change = |c: &Change| format!("{} {} ({})", c.hook, c.kind, c.side);
+    });
+    let changes = declaration.changes.iter().map(|c| format!("{} {} ({})", c.hook, c.kind, c.side));
     let secrets = if declaration.secret_data { "with their data" } else { "without data" };
     [
         ("hooks", hooks.iter().map(ToString::to_string).collect()),
-        ("sees", declaration.kinds.iter().map(seen).collect()),
+        ("sees", seen.collect()),
         ("reaches", declaration.reach.iter().map(reach_text).collect()),
-        ("changes", declaration.changes.iter().map(change).collect()),
+        ("changes", changes.collect()),
         ("reads", declaration.reads.iter().map(read_text).collect()),
         ("probes", declaration.probes.iter().map(ToString::to_string).collect()),
         ("secrets", vec![secrets.to_owned()]),
-        ("imports", imports.iter().map(import).collect()),
+        ("imports", imports.collect()),
         ("inert", inert.clone()),
     ]
 }
@@ -111,8 +110,8 @@ pub(super) fn inspection_document(inspection: &Inspection) -> Value {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use pivot_core::Side;
     use pivot_core::hooks::Hook;
+    use pivot_core::{GroupKind, Side};
     use pivot_vetting::permissions::{Declaration, Versions};
 
     use super::*;

@@ -20,19 +20,18 @@ pub(super) async fn push(file: &Path, reference: &str, plain: bool, output: &Out
     let bundle = open_regular_file(file).map_err(|error| bad(&error))?;
     let bundle = Bundle::read_tar(std::io::BufReader::new(bundle)).map_err(|why| bad(&why))?;
     let Pushed { reference, components, sent } = registry.push(&bundle).await.map_err(refusal)?;
-    let text = || {
+    let items: Vec<_> =
+        components.iter().map(|(name, digest)| json!({"name": name, "digest": digest})).collect();
+    let content =
+        json!({"reference": reference, "digest": bundle.digest(), "components": items, "sent": sent});
+    output.result(&Document::new("BundlePush", content), || {
         let mut text =
             Text::from(format!("{reference} has it; {sent} blobs were sent, the others were there"));
         for (name, digest) in &components {
             text.add_line(format!("  {name} alone: {digest}"));
         }
         text
-    };
-    let components: Vec<_> =
-        components.iter().map(|(name, digest)| json!({"name": name, "digest": digest})).collect();
-    let content =
-        json!({"reference": reference, "digest": bundle.digest(), "components": components, "sent": sent});
-    output.result(text, &Document::new("BundlePush", content));
+    });
     Ok(())
 }
 
@@ -45,16 +44,15 @@ pub(super) async fn pull_bundle(reference: &str, out: &Path, plain: bool, output
         .map_err(|error| (Exit::Unexpected, Text::from(format!("writing {}: {error}", out.display()))))?;
     let digest = bundle.digest();
     let names: Vec<&String> = bundle.files().keys().collect();
-    let text = || {
+    let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": []});
+    output.result(&Document::new("Bundle", content), || {
         let mut text = Text::from(format!("{}: bundle {digest}, {} files", out.display(), names.len()));
         let file = quoted(&out.display().to_string());
         text.add_line(format!(
             "Next, what it would change: pivot-host plugin import {file} DIR --digest {digest}"
         ));
         text
-    };
-    let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": []});
-    output.result(text, &Document::new("Bundle", content));
+    });
     Ok(())
 }
 

@@ -62,8 +62,8 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
         here: Here::new().ok(),
     };
     let grants = config.as_ref().map(|file| {
-        let unreadable = |error| (Exit::Usage, format!("--config {}: {error}", file.display()).into());
-        std::fs::read_to_string(file).map_err(unreadable)
+        std::fs::read_to_string(file)
+            .map_err(|error| (Exit::Usage, format!("--config {}: {error}", file.display()).into()))
     });
     let plugin = start_runtime()?
         .try_out(file, grants.transpose()?.as_deref())
@@ -110,11 +110,12 @@ fn read_objects(file: &Path) -> Result<Vec<Object>> {
 }
 
 async fn call_check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
-    let wanted = |object: &&Object| plugin.description().has_hook_for(Hook::Check, &object.kind.group_kind);
-    let context = MoveContext {
-        namespaces: scene.moving_namespaces(),
-        objects: scene.source.iter().filter(wanted).map(Object::key).collect(),
-    };
+    let wanted = scene
+        .source
+        .iter()
+        .filter(|object| plugin.description().has_hook_for(Hook::Check, &object.kind.group_kind));
+    let context =
+        MoveContext { namespaces: scene.moving_namespaces(), objects: wanted.map(Object::key).collect() };
     let answer = plugin.check(point, &context, Arc::new(scene)).await;
     let answer = answer.map(Answer::Findings).map_err(|error| error.to_string());
     Call { about: None, answer, used: plugin.take_used() }
@@ -217,12 +218,7 @@ async fn check_patch(
 }
 
 fn show_calls(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
-    let text = || {
-        let mut all = Text::default();
-        calls.iter().for_each(|call| all.append(call_text(hook, call)));
-        all
-    };
-    let document = |call: &Call| {
+    let documents = calls.iter().map(|call| {
         let Call { about, answer, used } = call;
         let (answer, error) = match answer {
             Ok(Answer::Relations(all)) => (json!(all), None),
@@ -234,12 +230,16 @@ fn show_calls(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
         let object = about.as_ref().map(Object::key);
         let (time, memory) = (to_micros(used.time), used.peak_memory);
         json!({"object": object, "answer": answer, "error": error, "timeUs": time, "peakMemory": memory})
-    };
-    let calls: Vec<Value> = calls.iter().map(document).collect();
-    let content = json!({
-        "name": plugin.description().name, "version": plugin.description().version, "hook": hook, "calls": calls,
     });
-    output.result(text, &Document::new("PluginRun", content));
+    let content = json!({
+        "name": plugin.description().name, "version": plugin.description().version, "hook": hook,
+        "calls": documents.collect::<Vec<_>>(),
+    });
+    output.result(&Document::new("PluginRun", content), || {
+        let mut all = Text::default();
+        calls.iter().for_each(|call| all.append(call_text(hook, call)));
+        all
+    });
 }
 
 fn call_text(hook: Hook, call: &Call) -> Text {

@@ -96,14 +96,13 @@ pub(crate) fn sign_subject(signing: &Signing, subject: Subject, output: &Output)
     let content = json!({
         "file": file, "sha256": digest, "checksum": checksum, "statements": statements, "writtenTo": beside,
     });
-    let text = || {
+    output.result(&Document::new("Signature", content), || {
         let checksum = checksum.as_ref().map(|checksum| format!(", with checksum {checksum}"));
         Text::from_iter([
             format!("{called}: {} has {}", beside.display(), count_statements(statements)),
             format!("signed: `{claim}`, of sha256 {digest}{}", checksum.unwrap_or_default()),
         ])
-    };
-    output.result(text, &Document::new("Signature", content));
+    });
     Ok(())
 }
 

@@ -141,14 +141,14 @@ impl Drop for Staged {
 }
 
 fn read_entries(directory: &Path) -> io::Result<Vec<Entry>> {
-    let entry = |entry: io::Result<fs::DirEntry>| {
+    let entries = fs::read_dir(directory)?.map(|entry| {
         let entry = entry?;
         let there = fs::symlink_metadata(entry.path())?;
         // Not the time of the inode's change: the link to it is one.
         let changed = (there.mtime(), there.mtime_nsec());
         Ok(Entry { name: entry.file_name(), inode: there.ino(), length: there.len(), changed })
-    };
-    let mut entries = fs::read_dir(directory)?.map(entry).collect::<io::Result<Vec<_>>>()?;
+    });
+    let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
     entries.sort();
     Ok(entries)
 }

@@ -58,8 +58,8 @@ impl TrustFile {
 
     /// Reads what there is, if it has a rule about such things.
     pub(crate) fn with_rules(named: Option<&Path>, topic: Topic) -> Result<Option<Self>, Text> {
-        let has_rule = |trust: &Self| trust.policy.rules().iter().any(|rule| rule.claim.topic() == topic);
-        Ok(Self::load(named)?.filter(has_rule))
+        Ok(Self::load(named)?
+            .filter(|trust| trust.policy.rules().iter().any(|rule| rule.claim.topic() == topic)))
     }
 
     /// Returns the number of rules about plugins.

@@ -131,7 +131,7 @@ fn written(verbose: u8, quiet: bool, log: LogFormat) -> String {
     for step in fleet().steps {
         *report.done.moved.entry(step.key.group_kind).or_default() += 1;
     }
-    output.result(|| move_result(&report, SIDES, verbose > 0), &"");
+    output.result(&"", || move_result(&report, SIDES, verbose > 0));
     err.text() + &out.text()
 }
 
