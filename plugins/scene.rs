@@ -101,12 +101,12 @@ fn problem_jsons(severity: &str, problem: &Problem) -> Vec<Value> {
     if objects.is_empty() {
         return vec![value];
     }
-    let about = |object| {
+    let values = objects.iter().map(|object| {
         let mut value = value.clone();
         value["object"] = key_json(object);
         value
-    };
-    objects.iter().map(about).collect()
+    });
+    values.collect()
 }
 
 fn patch_json(patch: &Patch) -> Value {

@@ -357,13 +357,10 @@ impl Attempt<'_> {
         let sides = Sides { source: source.clone(), target: source };
         let setup = self.build_setup(sides, options);
         let status = timeout(OPENING_TIMEOUT, run::status_of_one(setup, Side::Source)).await;
-        let late = || {
-            OpenError::NoAnswer(format!(
-                "no answer from the source within {} seconds",
-                OPENING_TIMEOUT.as_secs()
-            ))
-        };
-        let status = status.map_err(|_| Trouble::Open(late()))??;
+        let status = status.map_err(|_| {
+            let seconds = OPENING_TIMEOUT.as_secs();
+            Trouble::Open(OpenError::NoAnswer(format!("no answer from the source within {seconds} seconds")))
+        })??;
         match decide_action(self.pivot.is_deleted(), find_recorded_move(&status, &self.pivot.operator_name()))
         {
             Action::Report { move_id, moved, kept } => self.report_success(&move_id, moved, kept).await,

@@ -132,13 +132,10 @@ async fn open_and_wait(
     record_namespace: &str,
 ) -> Result<OpenedSides, OpenError> {
     let opened = timeout(OPENING_TIMEOUT, open_sides(home, opener, pivot, spec, record_namespace)).await;
-    let late = || {
-        OpenError::NoAnswer(format!(
-            "both clusters were not opened within {} seconds",
-            OPENING_TIMEOUT.as_secs()
-        ))
-    };
-    let ends = opened.map_err(|_| late())??;
+    let ends = opened.map_err(|_| {
+        let seconds = OPENING_TIMEOUT.as_secs();
+        OpenError::NoAnswer(format!("both clusters were not opened within {seconds} seconds"))
+    })??;
     let Sides { source, target } = &ends.sides;
     tokio::try_join!(wait_for_answer(Side::Source, &**source), wait_for_answer(Side::Target, &**target))?;
     Ok(ends)

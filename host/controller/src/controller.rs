@@ -295,11 +295,11 @@ impl Dispatcher {
     }
 
     fn update_metrics(&self) {
-        let shown = |entry: &Entry| {
+        let shown = self.entries.values().map(|entry| {
             let status = &entry.pivot.status;
             (status.phase_label(), status.is_true(ConditionType::Stalled))
-        };
-        self.shared.metrics.set_pivots(self.entries.values().map(shown), self.attempts.len());
+        });
+        self.shared.metrics.set_pivots(shown, self.attempts.len());
     }
 
     /// Stops all attempts at their next safe point.

@@ -114,8 +114,9 @@ fn unchanged_move_rule() -> String {
         let field = format!("spec.{name}");
         unchanged(&|of| format!("has({of}.{field})"), &field)
     });
-    let fixed = |name: &String| name != "accept" && !CHANGEABLE.contains(&name.as_str());
-    let options = names(&options).into_iter().filter(fixed).map(|name| {
+    let options =
+        names(&options).into_iter().filter(|name| name != "accept" && !CHANGEABLE.contains(&name.as_str()));
+    let options = options.map(|name| {
         let field = format!("spec.options.{name}");
         unchanged(&|of| format!("(has({of}.spec.options) && has({of}.{field}))"), &field)
     });

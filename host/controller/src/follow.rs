@@ -104,9 +104,8 @@ async fn list_and_watch(
     // A Pivot that is gone meanwhile is left out, and the watch reports it.
     let pivots = stream::iter(reads).buffered(MAX_READS).try_filter_map(|pivot| ready(Ok(pivot)));
     let pivots: Vec<Pivot> = pivots.try_collect().await?;
-    // False if the receiver is gone.
-    let was_received = |sent: Result<(), mpsc::error::SendError<Change>>| sent.is_ok();
-    if !was_received(send.send(Change::All(pivots)).await) {
+    // An error means that the receiver is gone.
+    if send.send(Change::All(pivots)).await.is_err() {
         return Ok(());
     }
     let mut events = home.place.watch(&home.pivots, None, &listing.resource_version).await?;
@@ -115,7 +114,7 @@ async fn list_and_watch(
             Event::Applied(object) => Change::Updated(Box::new(Pivot::from_object(&object))),
             Event::Deleted(object) => Change::Gone(object.key()),
         };
-        if !was_received(send.send(change).await) {
+        if send.send(change).await.is_err() {
             return Ok(());
         }
     }

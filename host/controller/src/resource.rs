@@ -234,8 +234,9 @@ impl Pivot {
 
     /// Returns true if one of the Pivot's clusters is this agent's.
     pub(crate) fn is_of_agent(&self, agent: &AgentName) -> bool {
-        let named = |spec: &Spec| [&spec.from.agent, &spec.to.agent].contains(&&Some(agent.name.clone()));
-        self.namespace() == agent.namespace && self.spec.as_ref().is_ok_and(named)
+        let Ok(Spec { from, to, .. }) = &self.spec else { return false };
+        let named = [&from.agent, &to.agent].contains(&&Some(agent.name.clone()));
+        self.namespace() == agent.namespace && named
     }
 
     pub(crate) fn is_deleted(&self) -> bool {
@@ -336,20 +337,21 @@ impl Spec {
 /// Confines parts to one namespace. Otherwise a Pivot would copy objects that its author can't read to a cluster where the author
 /// can.
 fn confine_parts(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, String> {
-    let of_own = |part: Part| {
+    let confined = parts.into_iter().map(|part| {
         let named = part.object.as_ref().map(|object| object.namespace.as_deref());
         match (named, part.within.as_deref()) {
             (Some(Some(namespace)), _) | (None, Some(namespace)) if namespace == own => Ok(part),
             (None, None) => Ok(Part { within: Some(own.to_owned()), ..part }),
             _ => Err(format!("options.alsoCopy {:?}: {OWN_ALSO_COPY}", part.to_string())),
         }
-    };
-    parts.into_iter().map(of_own).collect()
+    });
+    confined.collect()
 }
 
 fn parse_parts(option: &str, given: &[String]) -> Result<BTreeSet<Part>, String> {
-    let part = |text: &String| typed::part(text).map_err(|why| format!("options.{option} {text:?}: {why}"));
-    given.iter().map(part).collect()
+    let parts =
+        given.iter().map(|text| typed::part(text).map_err(|why| format!("options.{option} {text:?}: {why}")));
+    parts.collect()
 }
 
 fn parse_accepted_risks(accept: &[PivotRisk]) -> Result<AcceptedRisks, String> {
@@ -358,8 +360,9 @@ fn parse_accepted_risks(accept: &[PivotRisk]) -> Result<AcceptedRisks, String> {
         let wrong = |why: String| format!("options.accept {code:?}: {why}");
         let known = code.parse().ok().filter(|risk: &Risk| risk.is_accepted_by(AcceptedBy::Pivot));
         let risk = known.ok_or_else(|| wrong("not a risk that a Pivot can accept".to_owned()))?;
-        let kind = |text: &String| typed::kind(text).map_err(|why| wrong(format!("{text:?}: {why}")));
-        risks.push(AcceptedRisk { code: risk, kinds: kinds.iter().map(kind).collect::<Result<_, _>>()? });
+        let kinds =
+            kinds.iter().map(|text| typed::kind(text).map_err(|why| wrong(format!("{text:?}: {why}"))));
+        risks.push(AcceptedRisk { code: risk, kinds: kinds.collect::<Result<_, _>>()? });
     }
     risks.try_into().map_err(|error: InvalidRisk| format!("options.accept: {error}"))
 }

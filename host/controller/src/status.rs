@@ -220,10 +220,8 @@ impl Status {
     /// Shows the work of an attempt before its move goes on. The conditions show it, too, unless they show the end of the last
     /// attempt.
     fn show_preparation(&mut self, what: &str) {
-        let shows = |one: &Condition| {
-            one.of == ConditionType::Ready.as_str() && one.reason == Reason::Pending.as_str()
-        };
-        if self.conditions.iter().any(shows) {
+        let mut pending = self.conditions.iter().filter(|one| one.reason == Reason::Pending.as_str());
+        if pending.any(|one| one.of == ConditionType::Ready.as_str()) {
             self.show_running(Reason::Pending, what);
         }
         self.set_message(what);

@@ -166,11 +166,10 @@ impl State {
     fn next(&self, most: usize) -> Option<usize> {
         let left = most.saturating_sub(self.held.values().sum());
         let kept = if most < SHARE_DIVISOR { 0 } else { namespace_share(most) };
-        let may = |one: &Waiting| {
+        let candidates = self.waiting.iter().enumerate().filter(|(_, one)| {
             let turns = if one.has_begun { left } else { left.saturating_sub(kept) };
             turns > 0 && count_of(&self.held, &one.namespace) < namespace_share(most)
-        };
-        let candidates = self.waiting.iter().enumerate().filter(|(_, one)| may(one));
+        });
         let next = candidates.min_by_key(|(_, one)| (!one.has_begun, count_of(&self.held, &one.namespace)));
         next.map(|(position, _)| position)
     }

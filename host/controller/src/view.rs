@@ -136,23 +136,23 @@ fn merge_by_reason(told: Vec<Announcement>) -> Vec<Announcement> {
             None => merged.push((next, 0)),
         }
     }
-    let counted = |(one, more): (Announcement, usize)| match more {
+    let announcements = merged.into_iter().map(|(one, more)| match more {
         0 => one,
         more => {
             Announcement { message: format!("{}; and {more} more, which the log has", one.message), ..one }
         }
-    };
-    merged.into_iter().map(counted).collect()
+    });
+    announcements.collect()
 }
 
 /// Returns a code as Events spell reasons: `no-ready-node` is `NoReadyNode`.
 fn reason_of(code: &str) -> String {
     let words = code.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let capital = |word: &str| {
+    let capitalised = words.map(|word| {
         let mut letters = word.chars();
         letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
-    };
-    words.map(capital).collect()
+    });
+    capitalised.collect()
 }
 
 fn with_object(object: Option<&Key>, text: &str) -> String {

@@ -210,12 +210,12 @@ impl Agents {
 
     /// The place of an agent, if it is connected, or calls in time.
     pub async fn wait_for_place(&self, name: &AgentName, patience: Duration) -> Option<Arc<LinkPlace>> {
-        let connected = || self.links().get(name).filter(|place| place.is_connected()).cloned();
         let wait = async {
             // What calls between a look and the wait counts.
             let mut calls = self.subscribe_to_calls();
             loop {
-                if let Some(place) = connected() {
+                let connected = self.links().get(name).filter(|place| place.is_connected()).cloned();
+                if let Some(place) = connected {
                     return place;
                 }
                 drop(calls.recv().await);

@@ -24,7 +24,7 @@ use crate::enrolment::{
     Digest, ENROL, EnrolAnswer, EnrolQuestion, Granted, Invitation, RENEW, Secrets, Stored,
     bare_key_connector, encode_entry, receive, send_message,
 };
-use crate::pem::{parse_certificates, parse_key, parse_roots};
+use crate::pem::{parse_key, parse_roots};
 use crate::reach::{ReachError, connect_to_controller};
 use crate::tls::{self, LINK, Parts};
 
@@ -223,14 +223,8 @@ impl Credentials {
 
     fn connector_showing(&self, held: &Held, protocol: &[u8]) -> Result<TlsConnector, CredentialsError> {
         let Held { key: own, granted: Granted { certificate, authority, .. } } = held;
-        let parts = || {
-            Some(Parts {
-                chain: parse_certificates(certificate)?,
-                key: parse_key(own)?,
-                roots: parse_roots(authority)?,
-            })
-        };
-        let parts = parts().ok_or_else(|| self.unusable_error("its certificate can't be read"))?;
+        let parts = Parts::parse(certificate, own, authority)
+            .ok_or_else(|| self.unusable_error("its certificate can't be read"))?;
         tls::client_connector(parts, protocol, self.tls_time()).map_err(|error| self.unusable_error(error))
     }
 

@@ -36,7 +36,6 @@ use self::message::{Answer, Question};
 use self::register::{Register, Standing, agent_of_secret};
 use crate::clock::{Clock, ForTls};
 use crate::name::AgentName;
-use crate::pem::{parse_certificates, parse_key, parse_roots};
 use crate::rejected_connection::RejectedConnection;
 use crate::tls::{self, LINK, Parts, Time};
 
@@ -144,7 +143,9 @@ impl Enrolment {
         hello: StartHandshake<TcpStream>,
     ) -> Result<Option<(TlsStream<TcpStream>, Admitted)>, RejectedConnection> {
         let (granted, key) = self.authority.controller_certificate().await?;
-        let parts = parse_parts(&granted.certificate, &key, &granted.authority)?;
+        let parts = Parts::parse(&granted.certificate, &key, &granted.authority).ok_or_else(|| {
+            RejectedConnection::Own("a certificate that was just made can't be read".to_owned())
+        })?;
         let enrols = hello.client_hello().alpn().into_iter().flatten().any(|protocol| protocol == ENROL);
         let config = if enrols {
             bare_keys::server_config(parts, self.tls_time())
@@ -257,30 +258,18 @@ impl Enrolment {
     async fn list_and_watch(&self, logged: &mut Option<PlaceError>) -> Result<(), PlaceError> {
         let Secrets { place, kind, namespace } = &self.secrets;
         // Nobody may be linked.
-        let tell = |name| drop(self.changed.send(name));
         let listing = place.list_meta(kind, Some(namespace)).await?;
-        tell(None);
+        drop(self.changed.send(None));
         let mut events = place.watch(kind, Some(namespace), &listing.resource_version).await?;
         *logged = None;
         while let Some(event) = events.next().await {
             let (Event::Applied(object) | Event::Deleted(object)) = event?;
             if let Some(name) = agent_of_secret(&object.meta.name) {
-                tell(Some(name));
+                drop(self.changed.send(Some(name)));
             }
         }
         Ok(())
     }
-}
-
-fn parse_parts(certificate: &str, own: &str, authority: &str) -> Result<Parts, RejectedConnection> {
-    let read = || {
-        Some(Parts {
-            chain: parse_certificates(certificate)?,
-            key: parse_key(own)?,
-            roots: parse_roots(authority)?,
-        })
-    };
-    read().ok_or_else(|| RejectedConnection::Own("a certificate that was just made can't be read".to_owned()))
 }
 
 async fn send_answer(stream: &mut TlsStream<TcpStream>, answer: &Answer) -> std::io::Result<()> {

@@ -142,19 +142,19 @@ fn invalid_word(ask: &LinkRequest) -> Option<String> {
         LinkRequest::Learn { kinds } => kinds.iter().collect(),
         _ => Vec::new(),
     };
-    let of_kind = |kind: &&Kind| {
+    let odd_in_kind = kinds.iter().find_map(|kind| {
         let versions = kind.served.iter().chain([&kind.version]);
         odd_kind(&kind.group_kind)
             .or_else(|| odd_name(&kind.plural))
             .or_else(|| versions.map(String::as_str).find_map(odd_version))
-    };
+    });
     let deed = requested_access(ask);
     let names = deed.iter().flat_map(|deed| deed.access.namespace.iter().chain(&deed.name));
     let service = match ask {
         LinkRequest::ProxyGet { service, .. } => vec![&service.namespace, &service.service, &service.port],
         _ => Vec::new(),
     };
-    kinds.iter().find_map(of_kind).or_else(|| names.chain(service).map(String::as_str).find_map(odd_name))
+    odd_in_kind.or_else(|| names.chain(service).map(String::as_str).find_map(odd_name))
 }
 
 #[cfg(test)]

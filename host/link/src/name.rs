@@ -35,9 +35,8 @@ impl AgentName {
     /// has a meaning in an address or in the name of an object.
     pub fn is_valid(&self) -> bool {
         let label = |text: &str| {
-            let within = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
             (1..=63).contains(&text.len())
-                && text.bytes().all(within)
+                && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
                 && !text.starts_with('-')
                 && !text.ends_with('-')
         };

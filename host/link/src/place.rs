@@ -214,8 +214,9 @@ pub(crate) async fn greet<C: Connection>(connection: C) -> Result<Greeted, LinkE
 
 /// Bounds the far end's description of itself, which is kept for the lifetime of its place.
 fn bound_hello(hello: Hello) -> Result<Hello> {
-    let too_many = || unbelievable_error("it has more plugins than a move can have");
-    let plugins = hello.finishes_with.map(|plugins| plugins.into_bounded().ok_or_else(too_many));
+    let plugins = hello.finishes_with.map(|plugins| {
+        plugins.into_bounded().ok_or_else(|| unbelievable_error("it has more plugins than a move can have"))
+    });
     Ok(Hello { label: words::line(&hello.label, LABEL), finishes_with: plugins.transpose()?, ..hello })
 }
 

@@ -57,10 +57,10 @@ pub(crate) fn requested_access(ask: &LinkRequest) -> Option<RequestedAccess> {
             let metadata =
                 |name| body.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str);
             let requested = access_to("create", kind, metadata("namespace"), metadata("name"));
-            let is_trial = |deed: &RequestedAccess| {
-                *change == Change::DryRun && deed.access.namespace.as_deref() == Some(STAND_IN_NAMESPACE)
-            };
-            requested.map(|deed| RequestedAccess { stands_in: is_trial(&deed), ..deed })
+            requested.map(|deed| {
+                let stands_in = deed.access.namespace.as_deref() == Some(STAND_IN_NAMESPACE);
+                RequestedAccess { stands_in: stands_in && *change == Change::DryRun, ..deed }
+            })
         }
         LinkRequest::Hello { .. }
         | LinkRequest::Identify

@@ -347,8 +347,8 @@ fn send_metas(listing: Result<MetaListing>) -> Parts {
     match listing {
         Ok(MetaListing { metas, resource_version }) => {
             let version = (Tag::Version, Bytes::from(resource_version));
-            let meta = |meta| (Tag::Meta, serde_json::to_vec(&meta).unwrap_or_default().into());
-            stream::iter(metas.into_iter().map(meta).chain([version])).boxed()
+            let metas = metas.into_iter().map(|meta| serde_json::to_vec(&meta).unwrap_or_default());
+            stream::iter(metas.map(|meta| (Tag::Meta, meta.into())).chain([version])).boxed()
         }
         Err(error) => send_error(&error),
     }

@@ -10,6 +10,8 @@ use tokio_rustls::rustls::time_provider::TimeProvider;
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore, ServerConfig};
 
+use crate::pem::{parse_certificates, parse_key, parse_roots};
+
 /// Name of the protocol on both sides. No other service is mistaken for one of them.
 pub(crate) const LINK: &[u8] = b"pivot-link/1";
 
@@ -21,6 +23,17 @@ pub(crate) struct Parts {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
     pub(crate) roots: RootCertStore,
+}
+
+impl Parts {
+    /// Parses a certificate, its key and the roots that sign the other end's certificate.
+    pub(crate) fn parse(certificate: &str, key: &str, authority: &str) -> Option<Self> {
+        Some(Self {
+            chain: parse_certificates(certificate)?,
+            key: parse_key(key)?,
+            roots: parse_roots(authority)?,
+        })
+    }
 }
 
 pub(crate) fn crypto_provider() -> Arc<CryptoProvider> {

@@ -139,13 +139,13 @@ impl Place for MappedPlace {
     ) -> Result<BoxStream<'static, Result<Event>>> {
         let events = self.place.watch(kind, self.target_namespace(namespace), resource_version).await?;
         let map = self.map.clone();
-        let event = move |event: Result<Event>| {
+        let events = events.map(move |event| {
             Ok(match event? {
                 Event::Applied(object) => Event::Applied(map.out_of_target().rename_object(object)),
                 Event::Deleted(object) => Event::Deleted(map.out_of_target().rename_object(object)),
             })
-        };
-        Ok(events.map(event).boxed())
+        });
+        Ok(events.boxed())
     }
 
     async fn learn(&self, kinds: &[Arc<Kind>]) -> Result<()> {
@@ -171,11 +171,11 @@ impl Place for MappedPlace {
 
     /// Returns permissions with the target's own names, because people must grant them there.
     async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
-        let there = |access: &Access| Access {
+        let in_target = asked.iter().map(|access| Access {
             namespace: self.target_namespace(access.namespace.as_deref()).map(str::to_owned),
             ..access.clone()
-        };
-        let asked: Vec<Access> = asked.iter().map(there).collect();
+        });
+        let asked: Vec<Access> = in_target.collect();
         self.place.find_denied(&asked).await
     }
 }

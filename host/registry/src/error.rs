@@ -96,7 +96,8 @@ pub(crate) fn error_codes(body: &[u8]) -> String {
     let document: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let errors = document.as_ref().and_then(|document| document.get("errors")?.as_array());
     let codes = errors.into_iter().flatten().filter_map(|error| error.get("code")?.as_str());
-    let word = |code: &&str| !code.is_empty() && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    let codes: Vec<&str> = codes.filter(word).collect();
+    let codes: Vec<&str> = codes
+        .filter(|code| !code.is_empty() && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_'))
+        .collect();
     if codes.is_empty() { String::new() } else { format!(" ({})", shown(&codes.join(", "), SAID)) }
 }

@@ -102,14 +102,13 @@ fn is_host(host: &str) -> bool {
 }
 
 fn is_tag(tag: &str) -> bool {
-    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    tag.len() <= TAG && tag.bytes().all(word) && !tag.is_empty() && !tag.starts_with(['.', '-'])
+    let plain = tag.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'));
+    plain && (1..=TAG).contains(&tag.len()) && !tag.starts_with(['.', '-'])
 }
 
 fn is_component(word: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let inner = |b: u8| plain(b) || matches!(b, b'_' | b'.' | b'-');
-    word.bytes().all(inner)
+    word.bytes().all(|b| plain(b) || matches!(b, b'_' | b'.' | b'-'))
         && word.bytes().next().is_some_and(plain)
         && word.bytes().next_back().is_some_and(plain)
         && !word.contains("..")

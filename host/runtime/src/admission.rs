@@ -202,8 +202,8 @@ impl Runtime {
 
 /// Returns the file of a directory that has a digest. Unreadable files are skipped.
 fn find_file_by_digest(dir: &PluginDir, sha256: &str) -> Result<Option<String>, LoadError> {
-    let has = |file: &String| dir.read_artifact(file).is_ok_and(|artifact| artifact.digest == sha256);
-    Ok(dir.component_files()?.into_iter().find(has))
+    let mut files = dir.component_files()?.into_iter();
+    Ok(files.find(|file| dir.read_artifact(file).is_ok_and(|artifact| artifact.digest == sha256)))
 }
 
 /// Returns the requests that the grants lack, and the grants that the plugin doesn't ask for.

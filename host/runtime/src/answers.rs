@@ -55,15 +55,13 @@ impl Reader<'_> {
     }
 
     pub(crate) fn read_findings(&self, said: Vec<check::Finding>) -> Result<Vec<Finding>, String> {
-        let severity = |said| match said {
-            check::Severity::Note => Severity::Note,
-            check::Severity::Warn => Severity::Warn,
-            check::Severity::Wait => Severity::Wait,
-            check::Severity::Stop => Severity::Stop,
-        };
-        self.read_problems(
-            said.into_iter().map(|finding| (severity(finding.severity), finding.problem)).collect(),
-        )
+        let problems = said.into_iter().map(|finding| match finding.severity {
+            check::Severity::Note => (Severity::Note, finding.problem),
+            check::Severity::Warn => (Severity::Warn, finding.problem),
+            check::Severity::Wait => (Severity::Wait, finding.problem),
+            check::Severity::Stop => (Severity::Stop, finding.problem),
+        });
+        self.read_problems(problems.collect())
     }
 
     fn read_problems(&self, said: Vec<(Severity, types::Problem)>) -> Result<Vec<Finding>, String> {
@@ -93,8 +91,8 @@ impl Reader<'_> {
         if objects.is_empty() {
             return Ok(vec![finding]);
         }
-        let about = |object| Ok(Finding { object: Some(parse_key(object)?), ..finding.clone() });
-        objects.into_iter().map(about).collect()
+        let keys = objects.into_iter().map(parse_key);
+        keys.map(|key| Ok(Finding { object: Some(key?), ..finding.clone() })).collect()
     }
 
     /// Appends a command for the side that it is meant for, as users can paste it. A side that is no cluster has none.
@@ -134,15 +132,15 @@ impl Reader<'_> {
                 about.extend(Some(parse_key(object)?).filter(|key| self.given.contains(key)));
             }
         }
-        let finding = |(code, (severity, about)): (String, (Severity, BTreeSet<Key>))| {
+        let findings = counted.into_iter().map(|(code, (severity, about))| {
             let message = match about.len() {
                 0 => text::WITHHELD.to_owned(),
                 1 => format!("1 object {}", text::WITHHELD),
                 many => format!("{many} objects {}", text::WITHHELD),
             };
             Finding { severity, code, message, object: None, remedy: String::new() }
-        };
-        Ok(counted.into_iter().map(finding).collect())
+        });
+        Ok(findings.collect())
     }
 
     /// One finding, about the first of its objects.
@@ -173,10 +171,9 @@ impl Reader<'_> {
         let now = created.value().map_err(unreadable)?;
         let mut wanted = now.clone();
         for pointer in &copy {
-            let invalid = |NotStatus| {
+            copy_field(&before, &mut wanted, pointer).map_err(|NotStatus| {
                 format!("it copies `{}`, which is no field of the status", text::line(pointer, 300))
-            };
-            copy_field(&before, &mut wanted, pointer).map_err(invalid)?;
+            })?;
         }
         if let Some(patch) = &patch {
             merge::apply_patch(&mut wanted, patch);
@@ -286,8 +283,8 @@ fn refused_word(arguments: &[String]) -> Option<&String> {
     }
     let changes = ["annotate", "label"].contains(&verb.as_str());
     // kubectl takes the words before the first change as resources.
-    let is_change = |word: &&String| changes && (word.contains('=') || word.ends_with('-'));
-    let first_change = positional.iter().position(is_change).unwrap_or(positional.len());
+    let change = positional.iter().position(|word| changes && (word.contains('=') || word.ends_with('-')));
+    let first_change = change.unwrap_or(positional.len());
     let (resources, pairs) = positional.split_at_checked(first_change).unwrap_or_default();
     let types = resources.iter().enumerate().filter(|(at, word)| *at == 0 || word.contains('/'));
     let refused = types.map(|(_, word)| *word).find(|word| is_refused_resource(verb, word));

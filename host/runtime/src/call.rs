@@ -180,11 +180,11 @@ fn innermost_functions(error: &wasmtime::Error) -> String {
     // As the author wrote them, without the hash at the end.
     let named = named.map(|name| format!("{:#}", rustc_demangle::demangle(name)));
     // Functions that are part of every panic carry no information.
-    let machinery = |name: &String| {
+    let functions = named.filter(|name| {
         !["core::panicking", "std::panicking", "__rust", "rust_panic", "std::sys", "abort", "std::rt"]
             .iter()
             .any(|prefix| name.contains(prefix))
-    };
-    let names: Vec<String> = named.filter(machinery).take(6).map(|name| text::line(&name, 120)).collect();
+    });
+    let names: Vec<String> = functions.take(6).map(|name| text::line(&name, 120)).collect();
     if names.is_empty() { String::new() } else { format!(", in {}", names.join(" < ")) }
 }

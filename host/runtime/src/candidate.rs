@@ -138,10 +138,9 @@ fn link_component(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) ->
     };
     let pre = linker.instantiate_pre(&component).map_err(mismatch)?;
     // An exported interface must match; a missing one is a hook that the plugin lacks.
-    let has = |hook: &str| seen.exports.iter().any(|export| export == hook);
     macro_rules! find {
         ($hook:ident) => {
-            has(stringify!($hook))
+            (seen.exports.iter().any(|export| export == stringify!($hook)))
                 .then(|| exports::$hook::GuestIndices::new(&pre))
                 .transpose()
                 .map_err(mismatch)?

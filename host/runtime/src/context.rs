@@ -131,8 +131,7 @@ impl Card {
     /// Fails if the plugin doesn't understand the version in which an object was read.
     pub(crate) fn check_version(&self, object: &Object) -> Result<(), ServiceError> {
         let Some((declared, _)) = &self.admitted else { return Ok(()) };
-        let unsupported = |why| ServiceError::new("unsupported-version", why);
-        declared.check_version(&object.kind).map_err(unsupported)
+        declared.check_version(&object.kind).map_err(|why| ServiceError::new("unsupported-version", why))
     }
 
     /// The limits of a call. A stranger gets the defaults.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, DirEntry, OpenOptions};
+use cap_std::fs::{Dir, OpenOptions};
 #[cfg(unix)]
 use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
 use pivot_core::words::shown;
@@ -73,8 +73,8 @@ pub struct Files {
 pub fn list_files(directory: &Path, wanted: impl Fn(&str) -> bool) -> Result<Files, LoadError> {
     let dir = PluginDir::open(directory)?;
     let (wanted, others) = dir.file_names()?.into_iter().partition::<Vec<_>, _>(|name| wanted(name));
-    let read = |name: String| dir.read_bytes(&name, MAX_PLUGIN).map(|bytes| (name, bytes));
-    Ok(Files { wanted: wanted.into_iter().map(read).collect::<Result<_, _>>()?, others })
+    let files = wanted.into_iter().map(|name| dir.read_bytes(&name, MAX_PLUGIN).map(|bytes| (name, bytes)));
+    Ok(Files { wanted: files.collect::<Result<_, _>>()?, others })
 }
 
 /// A directory of plugins with the operator's files.
@@ -100,17 +100,15 @@ impl PluginDir {
 
     /// The names of the files that end in `.wasm`, sorted. Other files are ignored.
     pub(crate) fn component_files(&self) -> Result<Vec<String>, LoadError> {
-        let who = || PluginIdentity { file: self.path.display().to_string(), ..PluginIdentity::default() };
-        let entries = self.dir.entries().map_err(|error| Refused::Unreadable(error).about_plugin(who()))?;
+        let entries = self.dir.entries().map_err(|error| self.unreadable_error(error))?;
         let mut files = Vec::new();
         for entry in entries {
-            let entry = entry.map_err(|error| Refused::Unreadable(error).about_plugin(who()))?;
-            let name = entry.file_name();
+            let name = entry.map_err(|error| self.unreadable_error(error))?.file_name();
             if !name.as_encoded_bytes().ends_with(WASM.as_bytes()) {
                 continue;
             }
             // Silently skipped, it would look as if it were loaded.
-            files.push(check_file_name(&name).map_err(|refused| refused.about_plugin(who()))?);
+            files.push(check_file_name(&name).map_err(|refused| refused.about_plugin(self.identity()))?);
         }
         files.sort();
         Ok(files)
@@ -118,19 +116,21 @@ impl PluginDir {
 
     /// The names of all files, sorted.
     fn file_names(&self) -> Result<Vec<String>, LoadError> {
-        let unreadable = |error| {
-            Refused::Unreadable(error).about_plugin(PluginIdentity {
-                file: self.path.display().to_string(),
-                ..PluginIdentity::default()
-            })
-        };
-        let entries = self.dir.entries().map_err(unreadable)?;
-        let name = |entry: std::io::Result<DirEntry>| {
-            entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).map_err(unreadable)
-        };
-        let mut names = entries.map(name).collect::<Result<Vec<_>, _>>()?;
+        let names = self.dir.entries().and_then(|entries| {
+            entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+        });
+        let mut names: Vec<String> = names.map_err(|error| self.unreadable_error(error))?;
         names.sort();
         Ok(names)
+    }
+
+    fn unreadable_error(&self, error: std::io::Error) -> LoadError {
+        Refused::Unreadable(error).about_plugin(self.identity())
+    }
+
+    /// Returns the directory, where an error names a plugin's file.
+    fn identity(&self) -> PluginIdentity {
+        PluginIdentity { file: self.path.display().to_string(), ..PluginIdentity::default() }
     }
 
     /// Reads one plugin's file.

@@ -74,12 +74,10 @@ impl context::Host for Ctx {
 
     fn namespaces(&mut self) -> wasmtime::Result<Vec<context::MovingNamespace>> {
         self.meter.count_questions(1)?;
-        let both = |(source, target): &(String, String)| context::MovingNamespace {
-            source: source.clone(),
-            target: target.clone(),
-            extra: Vec::new(),
-        };
-        Ok(self.moving.iter().flat_map(|moving| &moving.namespaces).map(both).collect())
+        let namespaces = self.moving.iter().flat_map(|moving| &moving.namespaces).map(|(source, target)| {
+            context::MovingNamespace { source: source.clone(), target: target.clone(), extra: Vec::new() }
+        });
+        Ok(namespaces.collect())
     }
 
     fn objects(&mut self) -> wasmtime::Result<Vec<types::ObjectKey>> {
@@ -130,13 +128,14 @@ impl objects::Host for Ctx {
         queries: Vec<objects::Query>,
     ) -> wasmtime::Result<Vec<Result<Vec<String>, types::Error>>> {
         self.meter.count_questions(queries.len())?;
-        let may = |said| {
+        let questions = queries.into_iter().map(|said| {
             if self.services.is_some() { permitted_query(&self.card, said) } else { Err(pure_hook_error()) }
-        };
-        let questions: Vec<_> = queries.into_iter().map(may).collect();
+        });
+        let questions: Vec<_> = questions.collect();
         let lists = Arc::new(Semaphore::new(LISTS_SIDE_BY_SIDE));
         let (card, services) = (Arc::clone(&self.card), self.services.clone());
-        let ask = |query: Query| {
+        let fresh = self.reads.not_yet_asked(&questions, &self.meter);
+        let answers = stream::iter(fresh).map(|query| {
             let (card, services, lists) = (Arc::clone(&card), services.clone(), Arc::clone(&lists));
             async move {
                 // LimitEnforcement until the list is handed in: answers that wait for their turn use memory, too.
@@ -157,9 +156,8 @@ impl objects::Host for Ctx {
                 };
                 (answer, query, turn)
             }
-        };
-        let fresh = self.reads.not_yet_asked(&questions, &self.meter);
-        let mut answers = stream::iter(fresh).map(ask).buffered(SIDE_BY_SIDE);
+        });
+        let mut answers = answers.buffered(SIDE_BY_SIDE);
         while let Some((answer, query, _turn)) = answers.next().await {
             let answer = hand_in_objects(&self.card, &mut self.meter, answer);
             self.reads.store_answer(query, answer);
@@ -167,8 +165,9 @@ impl objects::Host for Ctx {
                 break;
             }
         }
-        let bytes = |texts: &Vec<String>| texts.iter().map(String::len).sum();
-        let mut answer = |question| self.reads.take_answer(&question, &mut self.meter, bytes);
+        let mut answer = |question| {
+            self.reads.take_answer(&question, &mut self.meter, |texts| texts.iter().map(String::len).sum())
+        };
         Ok(questions.into_iter().map(|asked| asked.and_then(&mut answer).map_err(to_wit_error)).collect())
     }
 }
@@ -179,22 +178,22 @@ impl endpoints::Host for Ctx {
         probes: Vec<endpoints::Endpoint>,
     ) -> wasmtime::Result<Vec<Result<endpoints::Answer, types::Error>>> {
         self.meter.count_questions(probes.len())?;
-        let may = |said| {
+        let questions = probes.into_iter().map(|said| {
             if self.services.is_some() { permitted_probe(&self.card, said) } else { Err(pure_hook_error()) }
-        };
-        let questions: Vec<_> = probes.into_iter().map(may).collect();
+        });
+        let questions: Vec<_> = questions.collect();
         let (card, services) = (Arc::clone(&self.card), self.services.clone());
-        let ask = |probe: Probe| {
+        let fresh = self.probes.not_yet_asked(&questions, &self.meter);
+        let answers = stream::iter(fresh).map(|probe| {
             let (card, services) = (Arc::clone(&card), services.clone());
             async move {
                 let Some(services) = services else { return (Err(pure_hook_error()), probe) };
                 let asked = tokio::time::timeout(probe.timeout, services.probe(&card.name, probe.clone()));
-                let late = |_| Err(ServiceError::new("unreachable", "no answer in time"));
-                (asked.await.unwrap_or_else(late), probe)
+                let late = Err(ServiceError::new("unreachable", "no answer in time"));
+                (asked.await.unwrap_or(late), probe)
             }
-        };
-        let fresh = self.probes.not_yet_asked(&questions, &self.meter);
-        let mut answers = stream::iter(fresh).map(ask).buffered(SIDE_BY_SIDE);
+        });
+        let mut answers = answers.buffered(SIDE_BY_SIDE);
         while let Some((answer, probe)) = answers.next().await {
             let answer = hand_in_answer(&mut self.meter, answer);
             self.probes.store_answer(probe, answer);
@@ -202,8 +201,8 @@ impl endpoints::Host for Ctx {
                 break;
             }
         }
-        let bytes = |answer: &endpoints::Answer| answer.body.len();
-        let mut answer = |question| self.probes.take_answer(&question, &mut self.meter, bytes);
+        let mut answer =
+            |question| self.probes.take_answer(&question, &mut self.meter, |answer| answer.body.len());
         Ok(questions.into_iter().map(|asked| asked.and_then(&mut answer).map_err(to_wit_error)).collect())
     }
 }
@@ -277,10 +276,9 @@ fn to_wit_error(error: ServiceError) -> types::Error {
 
 /// Fails if a question carries an extension, which only a later contract has: without it, the answer would be to another question.
 fn refuse_extra(extra: &[(String, String)]) -> Result<(), ServiceError> {
-    let unknown = |(name, _): &(String, String)| {
-        ServiceError::new("unsupported", format!("this host doesn't know `{}`", text::line(name, 64)))
-    };
-    extra.first().map_or(Ok(()), |first| Err(unknown(first)))
+    let Some((name, _)) = extra.first() else { return Ok(()) };
+    let why = format!("this host doesn't know `{}`", text::line(name, 64));
+    Err(ServiceError::new("unsupported", why))
 }
 
 fn pure_hook_error() -> ServiceError {
@@ -308,11 +306,10 @@ fn permitted_query(card: &Card, said: objects::Query) -> Result<Query, ServiceEr
     };
     // For a plugin that sees the data of Secrets, `*` covers only the namespaces that move, whose names it is given, and those
     // that the operator wrote: in any other name it could send data to a server.
-    let written = |asked: &str| {
-        let reads = grants.reads.iter().filter(|read| read.side == side && read.kind.covers(&kind));
-        reads.filter_map(|read| read.namespace.as_deref()).any(|namespace| namespace == asked)
-    };
-    let own = card.sees_secret_data() && namespace.as_deref().is_some_and(|asked| !written(asked));
+    let reads = grants.reads.iter().filter(|read| read.side == side && read.kind.covers(&kind));
+    let mut written = reads.filter_map(|read| read.namespace.as_ref());
+    let own = card.sees_secret_data()
+        && namespace.as_ref().is_some_and(|asked| !written.any(|namespace| namespace == asked));
     let confined = own || declared.min(granted) == Extent::Moving;
     Ok(Query { side, kind, namespace, name, confined })
 }
@@ -324,7 +321,6 @@ fn may_list(query: &Query) -> bool {
 
 /// A probe, if its endpoint was declared and granted.
 fn permitted_probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, ServiceError> {
-    let invalid = |why: String| ServiceError::new("invalid", why);
     let endpoints::Endpoint { target, timeout_ms, extra } = said;
     refuse_extra(&extra)?;
     let (http, vantage, address) = match target {
@@ -336,7 +332,8 @@ fn permitted_probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, Serv
             (true, Vantage::Side(side_from(side)), address)
         }
     };
-    let endpoint = Endpoint::parse(http, vantage, &address).map_err(invalid)?;
+    let endpoint =
+        Endpoint::parse(http, vantage, &address).map_err(|why| ServiceError::new("invalid", why))?;
     let Some((declared, grants)) = &card.admitted else { return Err(pure_hook_error()) };
     let among = |patterns: &[Pattern]| patterns.iter().any(|p| p.matches(&endpoint.host, endpoint.port));
     if !among(&declared.probes) || !among(&grants.probes) {

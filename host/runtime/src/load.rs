@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures::future;
 use pivot_core::hooks::{Description, Hook};
 use pivot_vetting::digest::sha256;
-use pivot_vetting::permissions::{self, Declaration, Entry, Grants, Limits, OperatorFile, summarize_risks};
+use pivot_vetting::permissions::{self, Declaration, Entry, Limits, OperatorFile, summarize_risks};
 use pivot_vetting::signatures::card;
 
 use crate::candidate::{Candidate, run_off_thread};
@@ -289,10 +289,9 @@ impl Runtime {
 pub(crate) fn inspect_candidate(candidate: &Candidate, operator: &OperatorFile) -> Inspection {
     let Candidate { artifact, seen, declaration, hooks, .. } = candidate;
     // A plugin that is disabled or lacks a grant isn't called with its current grants; tomorrow it may have all it asks for.
-    let called = |grants: &&Grants| {
+    let grants = operator.plugins.get(&declaration.name).filter(|grants| {
         grants.enabled && permissions::missing_grants(declaration, hooks, grants).is_empty()
-    };
-    let grants = operator.plugins.get(&declaration.name).filter(called);
+    });
     Inspection {
         worst: summarize_risks(declaration, hooks, &seen.imports, grants),
         as_granted: grants.is_some(),

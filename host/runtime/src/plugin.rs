@@ -16,7 +16,7 @@ use crate::call::Call;
 use crate::context::{Called, Card, Ctx, MoveContext, RunContext};
 use crate::contract::exports::pivot::provider::{adapt, check, configure, hold, relate, restore, settle};
 use crate::error::CallError;
-use crate::services::{ServiceError, Services};
+use crate::services::Services;
 use crate::tally::Used;
 use crate::text;
 
@@ -132,10 +132,9 @@ impl Plugin {
     /// Fails if the plugin doesn't understand the version in which an object was read.
     pub fn check_version(&self, object: &Object) -> Result<(), CallError> {
         let hook = self.loaded.description.hooks.first().copied().unwrap_or(Hook::Check);
-        let refused = |error: ServiceError| {
-            self.new_call(hook, Some(object), None).into_error(error.code, error.message)
-        };
-        self.card.check_version(object).map_err(refused)
+        self.card
+            .check_version(object)
+            .map_err(|error| self.new_call(hook, Some(object), None).into_error(error.code, error.message))
     }
 
     /// Returns the relations of an object to others.
@@ -237,10 +236,9 @@ impl Plugin {
 
     /// Returns true if a hook is called for objects of a kind. `check` isn't called for a particular kind.
     pub fn has_hook_for(&self, hook: Hook, kind: &GroupKind) -> bool {
-        let sees = || self.loaded.description.can_see(kind);
         self.loaded.description.hooks.contains(&hook)
             && match hook {
-                Hook::Relate => sees(),
+                Hook::Relate => self.loaded.description.can_see(kind),
                 Hook::Check => false,
                 Hook::Hold | Hook::Adapt | Hook::Restore | Hook::Settle => {
                     self.loaded.declaration.declares_change(hook, kind)
@@ -266,10 +264,9 @@ impl Plugin {
     }
 
     fn object_text(&self, hook: Hook, object: &Object) -> Result<String, CallError> {
-        let refused = |error: ServiceError| {
-            self.new_call(hook, Some(object), None).into_error(error.code, error.message)
-        };
-        self.card.check_version(object).map_err(refused)?;
+        self.card
+            .check_version(object)
+            .map_err(|error| self.new_call(hook, Some(object), None).into_error(error.code, error.message))?;
         text::object_for_plugin(object, &self.card.name, self.card.sees_secret_data())
             .map(Cow::into_owned)
             .map_err(|why| self.new_call(hook, Some(object), None).into_error("unreadable".to_owned(), why))

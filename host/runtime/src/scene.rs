@@ -37,7 +37,11 @@ impl Services for Scene {
             let why = format!("namespace {asked} does not move, and reading it was not granted");
             return Err(Denied(why).into());
         }
-        let there = |object: &&Object| {
+        let side = match query.side {
+            Side::Source => &self.source,
+            Side::Target => &self.target,
+        };
+        let objects = side.iter().filter(|object| {
             let place = match (query.namespace.as_deref(), object.meta.namespace.as_deref()) {
                 (Some("*"), _) => true,
                 (_, None) => self.source.iter().any(|source| source.key() == object.key()),
@@ -46,12 +50,8 @@ impl Services for Scene {
             };
             let named = query.name.as_ref().is_none_or(|name| *name == object.meta.name);
             place && named && object.kind.group_kind == query.kind
-        };
-        let side = match query.side {
-            Side::Source => &self.source,
-            Side::Target => &self.target,
-        };
-        Ok(side.iter().filter(there).cloned().collect())
+        });
+        Ok(objects.cloned().collect())
     }
 
     async fn probe(&self, _plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {

@@ -118,6 +118,6 @@ pub async fn read_providers<S: Services + ?Sized>(
         confined: false,
     };
     let objects = services.read(plugin, query).await?;
-    let unreadable = |why: pivot_core::ObjectError| ServiceError::new("unreadable", why.to_string());
-    objects.iter().map(|object| Provider::from_object(object).map_err(unreadable)).collect()
+    let providers = objects.iter().map(Provider::from_object);
+    providers.map(|one| one.map_err(|why| ServiceError::new("unreadable", why.to_string()))).collect()
 }

@@ -80,9 +80,9 @@ pub(crate) async fn check_claims(
 ) -> Result<Vec<AcceptedClaim>, LoadError> {
     let Some(trust) = trust else { return Ok(Vec::new()) };
     let said = trust.judge(dir, artifact, Some(&declaration.name)).await?;
-    let of = |refused: Refused| refused.about_plugin(artifact.identity(Some(&declaration.name)));
-    let computed = card_of_declaration(declaration, hooks, &seen.imports).map_err(of)?;
-    check_cards(&said, &computed).map_err(of)?;
+    let computed = card_of_declaration(declaration, hooks, &seen.imports);
+    let checked = computed.and_then(|computed| check_cards(&said, &computed));
+    checked.map_err(|refused| refused.about_plugin(artifact.identity(Some(&declaration.name))))?;
     Ok(said)
 }
 

@@ -61,12 +61,11 @@ fn redact_secret(secret: &mut Value, plugin: &str) {
         withhold_values(secret.get_mut(field), &Value::Null, |_| false);
     }
     let memory = names::memory_prefix(plugin);
-    let open = |key: &str| {
+    // Still strings, like any annotation, so that plugins can see which ones exist.
+    withhold_values(secret.pointer_mut("/metadata/annotations"), &Value::from(""), |key| {
         key.split_once('/')
             .is_some_and(|(prefix, _)| prefix == memory || is_in_group(prefix, names::GROUP_CLUSTER))
-    };
-    // Still strings, like any annotation, so that plugins can see which ones exist.
-    withhold_values(secret.pointer_mut("/metadata/annotations"), &Value::from(""), open);
+    });
 }
 
 /// Replaces all values but those whose keys are open.
@@ -100,8 +99,8 @@ pub(crate) fn permitted_code(word: &str, declared: Option<&Codes>) -> String {
     let fine = !word.is_empty()
         && word.len() <= 48
         && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-    let known = |declared: &Codes| declared.iter().take(CODES).any(|code| code == word);
-    if fine && declared.is_none_or(known) { word.to_owned() } else { INVALID_CODE.to_owned() }
+    let known = declared.is_none_or(|declared| declared.iter().take(CODES).any(|code| code == word));
+    if fine && known { word.to_owned() } else { INVALID_CODE.to_owned() }
 }
 
 /// Returns true if a word can be the name of an object or a namespace.

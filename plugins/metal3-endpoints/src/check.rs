@@ -90,10 +90,10 @@ fn probe_target(config: &Metal3Endpoints, target: &Setup) -> Vec<Finding> {
         urls.iter().filter_map(|url| Some((url, endpoint::build_probe(config, url)?))).collect();
     let probes: Vec<Probe> = asked.iter().map(|(_, probe)| probe.clone()).collect();
     let answers = asked.iter().map(|(url, _)| *url).zip(probe_all(&probes));
-    let finding = |(url, answer): (&String, Result<Answer>)| match api.iter().position(|asked| asked == url) {
+    let findings = answers.filter_map(|(url, answer)| match api.iter().position(|asked| asked == url) {
         Some(0) => endpoint::check_version(config, url, &answer),
         Some(_) => endpoint::check_drivers(url, &answer),
         None => images::check_image(url, &answer),
-    };
-    answers.filter_map(finding).collect()
+    });
+    findings.collect()
 }

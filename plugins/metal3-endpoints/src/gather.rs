@@ -27,10 +27,11 @@ pub(crate) fn read_both_sides(config: &Metal3Endpoints) -> Result<(Setup, Setup)
 fn read_side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
     // The Ironic object comes first: if there is one, the operator reads nothing else.
     let kinds = [IRONIC, CONFIG_MAP, DEPLOYMENT];
-    let place = |kind: &Kind, namespace: &String| Query::for_kind(side, kind).in_namespace(namespace);
     let queries: Vec<Query> = kinds
         .iter()
-        .flat_map(|kind| config.namespaces.iter().map(move |namespace| place(kind, namespace)))
+        .flat_map(|kind| {
+            config.namespaces.iter().map(move |namespace| Query::for_kind(side, kind).in_namespace(namespace))
+        })
         .collect();
     let mut setup = Setup::default();
     for (query, answer) in queries.iter().zip(objects::read_all(&queries)) {

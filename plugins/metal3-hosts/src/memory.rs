@@ -40,11 +40,11 @@ impl Memory {
     /// Describes a host as it is now.
     pub(crate) fn from_host(host: Host<'_>) -> Self {
         let past = |operation: &str| {
-            let time = |end: &str| {
+            let times = ["start", "end"].map(|end| {
                 let pointer = format!("/status/operationHistory/{operation}/{end}");
                 host.0.get(&pointer).cloned().unwrap_or_default()
-            };
-            Value::Array(vec![time("start"), time("end")])
+            });
+            Value::from(times.to_vec())
         };
         // When the hook is called again for the copy with the note, the pause is already ours.
         let noted = || Self::read_from(host.0).ok().flatten().is_some_and(|memory| memory.by_provider);

@@ -26,8 +26,8 @@ fn relate_host(host: Host<'_>) -> Vec<Relation> {
     // The provider relies on the consumer; it only sets the label to match.
     let belongs_to = host.consuming_machine().or_else(|| host.labelled_cluster()).map(Relation::Link);
     // Secrets that it names in other namespaces are used by others as well; the check reports them.
-    let ours = |key: &Key| key.namespace.as_deref() == host.0.namespace();
-    let secrets = host.referenced_secrets().map(|secret| secret.key).filter(ours);
+    let secrets = host.referenced_secrets().map(|secret| secret.key);
+    let secrets = secrets.filter(|key| key.namespace.as_deref() == host.0.namespace());
     belongs_to.into_iter().chain(secrets.map(Relation::Need)).collect()
 }
 

@@ -26,8 +26,8 @@ pub(crate) fn refusal_reason(kind: &Kind, patch: &Value) -> Option<String> {
         return Some(format!("{} can't be patched: {}", found.touched, found.why));
     }
     // The host's rule accepts an empty name; a server does not. It usually comes from a pointer with one slash too many.
-    let nameless = |map: &&str| patch.pointer(&format!("/metadata/{map}/")).is_some();
-    if let Some(map) = ["labels", "annotations"].into_iter().find(|map| nameless(map)) {
+    let mut maps = ["labels", "annotations"].into_iter();
+    if let Some(map) = maps.find(|map| patch.pointer(&format!("/metadata/{map}/")).is_some()) {
         return Some(format!("/metadata/{map}/ can't be patched: {map} are changed one by one, by name"));
     }
     let secret = *kind == Kind::core("Secret");

@@ -70,18 +70,18 @@ impl Plugin for Patches {
             return Ok(Vec::new());
         }
         let idle = self.patch.iter().enumerate().filter(|(_, entry)| {
-            let fits = |key: &&Key| entry.chosen.matches_name(key.namespace.as_deref(), &key.name);
-            !moving.of_kind(&entry.kind).any(|key| fits(&key))
+            let mut keys = moving.of_kind(&entry.kind);
+            !keys.any(|key| entry.chosen.matches_name(key.namespace.as_deref(), &key.name))
         });
-        let finding = |(index, entry): (usize, &Entry)| {
+        let findings = idle.map(|(index, entry)| {
             let kind = &entry.kind;
             Finding::warn(
                 "no-object",
                 format!("{}: no {kind} with such a name moves", entry.display_name(index)),
             )
             .with_remedy("look for a typing error in its kind, name and namespace, or take the entry out")
-        };
-        Ok(idle.map(finding).collect())
+        });
+        Ok(findings.collect())
     }
 }
 

@@ -16,13 +16,13 @@ pub(crate) fn check_packages(side: Side, namespaces: &[Glob], report: &mut Repor
     let answer = objects::list_in(side, &PACKAGE, "*");
     let mut packages = providers::report_if_unreadable(answer, Area::Packages, side, &PACKAGE, report)?;
     packages.sort_by_key(Object::key);
-    let counts = |package: &Object| {
+    let chosen = packages.iter().filter(|package| {
         let namespace = package.namespace().unwrap_or_default();
         let chosen = namespaces.is_empty() || namespaces.iter().any(|glob| glob.matches(namespace));
         // The user who paused it does not want it reconciled.
         chosen && !package.is_true("/spec/paused") && !package.is_true("/spec/canceled")
-    };
-    for package in packages.iter().filter(|package| counts(package)) {
+    });
+    for package in chosen {
         if let Some(finding) = check_package(package) {
             let finding = finding.on_object(package).with_remedy(status::SEE_CONDITIONS);
             report.add_finding(Area::Packages, status::with_describe_command(finding, side, package));

@@ -41,7 +41,7 @@ pub(crate) fn condition_reason<'a>(object: &'a Object, kind: &str) -> &'a str {
 /// Returns the conditions of these types that are present but not true, with their reasons; if `must_be_there`, also the missing
 /// ones.
 pub(crate) fn unmet_conditions(object: &Object, types: &[&str], must_be_there: bool) -> Vec<String> {
-    let words = |kind: &&str| {
+    let words = types.iter().filter_map(|kind| {
         let Some(condition) =
             newest_conditions(object).find(|condition| text_field(condition, "type") == *kind)
         else {
@@ -53,8 +53,8 @@ pub(crate) fn unmet_conditions(object: &Object, types: &[&str], must_be_there: b
         let parts = [text_field(condition, "reason"), text_field(condition, "message").trim()];
         let why: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         Some(if why.is_empty() { (*kind).to_owned() } else { format!("{kind} ({})", why.join(": ")) })
-    };
-    types.iter().filter_map(words).collect()
+    });
+    words.collect()
 }
 
 /// Returns the number at the first pointer that has one.

@@ -92,33 +92,33 @@ pub(super) fn wit_description(about: About) -> describe::Description {
         codes,
         extra,
     } = about;
-    let seen = |seen: Kind| {
-        let understood = versions.iter().filter(|one| one.kind == seen);
+    let seen = kinds.into_iter().map(|kind| {
+        let understood = versions.iter().filter(|one| one.kind == kind);
         let understood = understood.flat_map(|one| one.versions.iter().cloned()).collect();
-        describe::SeenKind { kind: wit_kind(seen), versions: understood }
-    };
-    let reached = |reach: crate::Reach| describe::Reach {
+        describe::SeenKind { kind: wit_kind(kind), versions: understood }
+    });
+    let reached = reach.into_iter().map(|reach| describe::Reach {
         kind: wit_kind(reach.kind),
         namespace: Some(reach.namespace).filter(|namespace| namespace != "*"),
         deletes: reach.delete,
-    };
-    let change = |change: crate::Change| describe::Change {
+    });
+    let changes = changes.into_iter().map(|change| describe::Change {
         hook: change.hook.as_str().to_owned(),
         kind: wit_kind(change.kind),
-    };
-    let read = |read: crate::Read| describe::Read {
+    });
+    let reads = reads.into_iter().map(|read| describe::Read {
         kind: wit_kind(read.kind),
         side: wit_side(read.side),
         scope: wit_scope(read.namespace),
-    };
+    });
     describe::Description {
         name,
         version,
         summary,
-        kinds: kinds.into_iter().map(seen).collect(),
-        reach: reach.into_iter().map(reached).collect(),
-        changes: changes.into_iter().map(change).collect(),
-        reads: reads.into_iter().map(read).collect(),
+        kinds: seen.collect(),
+        reach: reached.collect(),
+        changes: changes.collect(),
+        reads: reads.collect(),
         probes,
         secret_data,
         codes,

@@ -27,12 +27,12 @@ pub(crate) fn target_namespace(source: &str) -> String {
 }
 
 pub(crate) fn list_providers(side: Side) -> Result<Vec<Provider>> {
-    let provider = |provider: context::Provider| {
+    let answer = context::providers(convert::wit_side(side)).map_err(convert::error_from_wit)?;
+    let providers = answer.into_iter().map(|provider| {
         let context::Provider { name, provider_type, version, namespace, extra: _ } = provider;
         Provider { name, provider_type, version, namespace }
-    };
-    let answer = context::providers(convert::wit_side(side)).map_err(convert::error_from_wit)?;
-    Ok(answer.into_iter().map(provider).collect())
+    });
+    Ok(providers.collect())
 }
 
 pub(crate) fn written_since_commit() -> bool {
@@ -40,11 +40,11 @@ pub(crate) fn written_since_commit() -> bool {
 }
 
 pub(super) fn moving_namespaces() -> Vec<Namespace> {
-    let both = |namespace: context::MovingNamespace| {
+    let namespaces = context::namespaces().into_iter().map(|namespace| {
         let context::MovingNamespace { source, target, extra: _ } = namespace;
         Namespace { source, target }
-    };
-    context::namespaces().into_iter().map(both).collect()
+    });
+    namespaces.collect()
 }
 
 pub(super) fn moving_objects() -> Vec<Key> {
@@ -66,14 +66,14 @@ pub(crate) fn write_log(level: Level, message: &str) {
 }
 
 pub(crate) fn read_objects(queries: &[Query]) -> Vec<Result<Vec<String>>> {
-    let query = |query: &Query| wit_objects::Query {
+    let wit_queries = queries.iter().map(|query| wit_objects::Query {
         side: convert::wit_side(query.side),
         kind: convert::wit_kind(query.kind.clone()),
         scope: convert::wit_scope(query.namespace.clone()),
         name: query.name.clone(),
         extra: Vec::new(),
-    };
-    let queries: Vec<wit_objects::Query> = queries.iter().map(query).collect();
+    });
+    let queries: Vec<wit_objects::Query> = wit_queries.collect();
     wit_objects::read(&queries).into_iter().map(|answer| answer.map_err(convert::error_from_wit)).collect()
 }
 
@@ -86,15 +86,16 @@ pub(crate) fn probe_endpoints(probes: &[Probe]) -> Vec<Result<Answer>> {
             endpoints::Target::Service(endpoints::Service { side, namespace, name, port, path })
         }
     };
-    let endpoint = |probe: &Probe| endpoints::Endpoint {
+    let wit_probes = probes.iter().map(|probe| endpoints::Endpoint {
         target: target(probe.target.clone()),
         timeout_ms: probe.timeout_ms,
         extra: Vec::new(),
-    };
-    let asked: Vec<endpoints::Endpoint> = probes.iter().map(endpoint).collect();
-    let answer = |answer: endpoints::Answer| {
-        let endpoints::Answer { status, body, took_ms, extra: _ } = answer;
-        Answer { status: status.unwrap_or_default(), body, took_ms }
-    };
-    endpoints::probe(&asked).into_iter().map(|a| a.map(answer).map_err(convert::error_from_wit)).collect()
+    });
+    let asked: Vec<endpoints::Endpoint> = wit_probes.collect();
+    let answers = endpoints::probe(&asked).into_iter().map(|answer| {
+        let endpoints::Answer { status, body, took_ms, extra: _ } =
+            answer.map_err(convert::error_from_wit)?;
+        Ok(Answer { status: status.unwrap_or_default(), body, took_ms })
+    });
+    answers.collect()
 }

@@ -84,10 +84,10 @@ impl Authority {
         let mut known = self.known.lock().await;
         let now = self.clock.now();
         let Known { roots, shown, .. } = self.refresh(&mut known).await?;
-        let good = |granted: &Granted| {
+        let good = shown.take().filter(|(granted, _)| {
             granted.authority == roots.to_bundle() && now >= granted.from && now < granted.renewal_time()
-        };
-        match shown.take().filter(|(granted, _)| good(granted)) {
+        });
+        match good {
             Some(kept) => Ok(shown.insert(kept).clone()),
             None => Ok(shown.insert(roots.sign_controller(&self.hosts, now)?).clone()),
         }

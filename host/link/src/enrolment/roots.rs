@@ -101,8 +101,7 @@ impl Roots {
     /// The one that signs: the newest that everybody knows.
     fn signing_root(&self, now: Timestamp) -> Option<&Root> {
         let mut in_date = self.0.iter().filter(|root| now < root.end_of_life());
-        let known = |root: &&Root| now >= add_saturating(root.made, CERTIFICATE);
-        in_date.clone().rfind(known).or_else(|| in_date.next())
+        in_date.clone().rfind(|root| now >= add_saturating(root.made, CERTIFICATE)).or_else(|| in_date.next())
     }
 
     /// A certificate for the key of an agent.

@@ -38,8 +38,7 @@ pub(super) fn read_all(files: &Files, manifest: Option<&Manifest>) -> Result<Vec
     }
     let mut left = MAX_TOTAL_BYTES;
     // The manifest names objects, and has none: another content of the file than was read before must not count as objects.
-    let of_objects = |name: &&String| manifest.is_none() || *name != manifest::MANIFEST_FILE;
-    for file in names.iter().filter(of_objects) {
+    for file in names.iter().filter(|name| manifest.is_none() || *name != manifest::MANIFEST_FILE) {
         let Some(content) = files.read_decrypted(file)? else { continue };
         let Some(less) = left.checked_sub(content.len()) else {
             let reason = format!("more than {} MiB in all its files", MAX_TOTAL_BYTES >> 20);

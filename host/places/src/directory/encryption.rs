@@ -55,11 +55,11 @@ pub struct Identities(Vec<library::Identity>);
 impl Recipients {
     /// Reads a file with a recipient on each line; `#` begins a comment.
     pub fn read(path: &Path) -> Result<Self, DirectoryError> {
-        let wrong = |line: &str| match line.starts_with("AGE-SECRET-KEY-") {
+        read_keys(path, MAX_RECIPIENTS, "recipients", |line| match line.starts_with("AGE-SECRET-KEY-") {
             true => "is a secret key, and recipients are public keys (age1…)",
             false => "is not an X25519 recipient (age1…), and keys of other kinds are not supported",
-        };
-        read_keys(path, MAX_RECIPIENTS, "recipients", wrong).map(Self)
+        })
+        .map(Self)
     }
 
     pub(super) fn encrypt(&self, content: &[u8]) -> Result<Vec<u8>, String> {

@@ -161,8 +161,8 @@ impl Files {
         let Some(identities) = &self.identities else {
             return Err(DirectoryError::Encrypted { path: self.path.clone() });
         };
-        let unusable = |reason| DirectoryError::Unusable { path: name.to_owned(), reason };
-        identities.decrypt(&content).map(Some).map_err(unusable)
+        let decrypted = identities.decrypt(&content).map(Some);
+        decrypted.map_err(|reason| DirectoryError::Unusable { path: name.to_owned(), reason })
     }
 
     /// Returns the SHA-256 of a file: of the bytes that its objects were read from, if they were: another content of the file doesn't count.

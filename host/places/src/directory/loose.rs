@@ -25,7 +25,7 @@ pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
     if !documents::read_file(&Files::open(folder)?, name, &mut Expansion::default(), &mut found)? {
         return Err(io("no such file"));
     }
-    let object = |document: documents::Document| {
+    let objects = found.into_iter().map(|document| {
         let (group_kind, version) = definitions::kind_of(&document)?;
         let kind = Kind {
             group_kind,
@@ -37,8 +37,8 @@ pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
             labels: KindLabels::default(),
         };
         Object::from_value(Arc::new(kind), &document.body).map_err(|error| document.error(error.to_string()))
-    };
-    found.into_iter().map(object).collect()
+    });
+    objects.collect()
 }
 
 #[cfg(test)]

@@ -69,21 +69,13 @@ impl Place for DirectoryPlace {
         let contents = self.shared.lock_contents();
         // The caller may know more about the kind than the files do; the files decide each object's version, and nothing converts it.
         let mut versions: BTreeMap<String, Arc<Kind>> = BTreeMap::new();
-        let mut asked = |object: &Object| {
-            let version = object.kind.version.clone();
-            let as_written = || {
-                Arc::new(Kind {
-                    served: vec![version.clone()],
-                    version: version.clone(),
-                    ..Kind::clone(kind)
-                })
-            };
-            versions.entry(version.clone()).or_insert_with(as_written).clone()
-        };
-        let objects = contents.list_objects(kind, namespace);
-        let objects = objects.map(|object| {
+        let objects = contents.list_objects(kind, namespace).map(|object| {
             let mut object = object.clone();
-            object.kind = asked(&object);
+            let version = object.kind.version.clone();
+            let as_written = versions.entry(version.clone()).or_insert_with(|| {
+                Arc::new(Kind { served: vec![version.clone()], version, ..Kind::clone(kind) })
+            });
+            object.kind = as_written.clone();
             object
         });
         let objects = objects.collect();
@@ -165,8 +157,8 @@ impl Place for DirectoryPlace {
 
     async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         let read_only = self.shared.writing_move().is_err();
-        let reads = |access: &Access| matches!(access.verb.as_ref(), "get" | "list" | "watch");
-        Ok(asked.iter().filter(|access| read_only && !reads(access)).cloned().collect())
+        let writes = asked.iter().filter(|access| !matches!(&*access.verb, "get" | "list" | "watch"));
+        Ok(writes.filter(|_| read_only).cloned().collect())
     }
 }
 

@@ -117,16 +117,16 @@ impl KubePlace {
         } = options;
         let chosen = KubeConfigOptions { context, cluster, user };
         // This reads files, including those that the kubeconfig names: not on a thread that other tasks need.
-        let configure = move || {
+        let (path, file, context, mut config, end) = tokio::task::spawn_blocking(move || {
             let (path, (file, context, config)) = match load()? {
                 Some(loaded) => (loaded.path.clone(), resolve_context(loaded, chosen)?),
                 None => (None, pod_config()?),
             };
             let end = certificate::expiry_time(&config.auth_info);
             Ok((path, file, context, config, end))
-        };
-        let (path, file, context, mut config, end) =
-            tokio::task::spawn_blocking(configure).await.unwrap_or_else(|_| Err(panic_error()))?;
+        })
+        .await
+        .unwrap_or_else(|_| Err(panic_error()))?;
         let broken = |reason, source| {
             let (file, context) = (file.clone(), context.clone());
             ConnectError::Context { file, context, reason, source }
@@ -275,9 +275,10 @@ fn build_config(
     config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or(false);
     config.disable_compression = cluster.disable_compression.unwrap_or(false);
     config.tls_server_name.clone_from(&cluster.tls_server_name);
-    let variable = |name: &str| std::env::var(name).ok();
-    config.proxy_url = proxy::choose_proxy(&config.cluster_url, cluster.proxy_url.as_deref(), variable)
-        .map_err(KubeconfigError::ParseProxyUrl)?;
+    config.proxy_url = proxy::choose_proxy(&config.cluster_url, cluster.proxy_url.as_deref(), |name| {
+        std::env::var(name).ok()
+    })
+    .map_err(KubeconfigError::ParseProxyUrl)?;
     Ok(config)
 }
 

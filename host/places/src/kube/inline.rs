@@ -66,10 +66,10 @@ fn forbidden_fields(kubeconfig: &Kubeconfig) -> Vec<String> {
     for (field, effect) in clusters.chain(users) {
         effects.entry(effect).or_default().insert(field);
     }
-    let describe = |(effect, fields): (&str, BTreeSet<&str>)| {
-        format!("{} ({effect})", fields.into_iter().collect::<Vec<_>>().join(", "))
-    };
-    effects.into_iter().map(describe).collect()
+    effects
+        .into_iter()
+        .map(|(effect, fields)| format!("{} ({effect})", fields.into_iter().collect::<Vec<_>>().join(", ")))
+        .collect()
 }
 
 /// Destructured by name, so that a field that is new in kube can't be forgotten.

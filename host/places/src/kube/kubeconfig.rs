@@ -219,9 +219,9 @@ pub(super) fn odd_config(config: &Config) -> Option<String> {
     // The only access to a token that kube hides from logs.
     let user = serde_json::to_value(&config.auth_info).unwrap_or_default();
     let tokens = ["/token", "/auth-provider/config/id-token", "/auth-provider/config/access-token"];
-    let sendable = |token: &str| HeaderValue::from_str(token).is_ok();
-    let sent = tokens.into_iter().filter_map(|path| user.pointer(path)?.as_str()).all(sendable);
-    (!sent).then(|| "its user's token has characters that can't be sent".to_owned())
+    let mut sent = tokens.into_iter().filter_map(|path| user.pointer(path)?.as_str());
+    let sendable = sent.all(|token| HeaderValue::from_str(token).is_ok());
+    (!sendable).then(|| "its user's token has characters that can't be sent".to_owned())
 }
 
 #[cfg(test)]

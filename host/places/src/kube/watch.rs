@@ -98,10 +98,10 @@ impl Reader {
             return Ok(None);
         }
         let Line { r#type, object } = parse_json(line, &self.about)?;
-        let raw = || line.slice_ref(object.get().as_bytes());
+        let raw = line.slice_ref(object.get().as_bytes());
         match r#type {
-            "ADDED" | "MODIFIED" => Ok(Some(Event::Applied(list::parse_object(&self.kind, raw())?))),
-            "DELETED" => Ok(Some(Event::Deleted(list::parse_object(&self.kind, raw())?))),
+            "ADDED" | "MODIFIED" => Ok(Some(Event::Applied(list::parse_object(&self.kind, raw)?))),
+            "DELETED" => Ok(Some(Event::Deleted(list::parse_object(&self.kind, raw)?))),
             "BOOKMARK" => Ok(None),
             "ERROR" => {
                 let status: Status = parse_json(object.get().as_bytes(), &self.about)?;

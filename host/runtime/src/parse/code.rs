@@ -83,7 +83,6 @@ impl<'a> Code<'a> {
     /// Returns the number of values that an instruction transfers. Invalid code counts as zero, because the validator refuses
     /// it.
     pub(super) fn count_transferred_values(&mut self, operator: &Operator<'_>) -> Result<u64, Refused> {
-        let calls = |signature: Signature| signature.total() + 1;
         Ok(match operator {
             Operator::Block { blockty } | Operator::If { blockty } | Operator::Try { blockty } => {
                 self.open_block(*blockty, |signature| signature.results)?
@@ -111,12 +110,12 @@ impl<'a> Code<'a> {
             }
             Operator::Return => self.own.results + 1,
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
-                calls(signature_at(&self.module.functions, *function_index))
+                signature_at(&self.module.functions, *function_index).total() + 1
             }
             Operator::CallIndirect { type_index, .. }
             | Operator::ReturnCallIndirect { type_index, .. }
             | Operator::CallRef { type_index }
-            | Operator::ReturnCallRef { type_index } => calls(self.module.of_type(*type_index)),
+            | Operator::ReturnCallRef { type_index } => self.module.of_type(*type_index).total() + 1,
             _ => 1,
         })
     }

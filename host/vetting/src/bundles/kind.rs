@@ -100,8 +100,8 @@ pub enum Kind {
 impl Kind {
     /// The kind of the file with a name.
     pub fn from_name(name: &str) -> Result<Self, FileError> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-        let fits = (1..=NAME).contains(&name.len()) && name.bytes().all(plain);
+        let fits = (1..=NAME).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'));
         if !fits || name.starts_with(['.', '-']) {
             return Err(FileError::Name);
         }

@@ -32,13 +32,14 @@ pub fn build_card(
         codes,
         extra,
     } = declaration;
-    let understood =
-        |Versions { kind, versions }: &Versions| json!({"kind": kind.to_string(), "versions": versions});
-    let reached = |Reach { kind, namespace, delete }: &Reach| json!({"side": "source", "kind": kind.to_string(), "namespace": namespace, "delete": delete});
-    let change = |Change { hook, kind, side }: &Change| json!({"hook": hook.to_string(), "kind": kind.to_string(), "side": side.to_string()});
-    let read = |Read { kind, side, namespace }: &Read| json!({"side": side.to_string(), "kind": kind.to_string(), "namespace": namespace});
-    let added =
-        |(key, value): &(String, String)| json!({"key": shown(key, TEXT), "value": shown(value, TEXT)});
+    let versions = versions
+        .iter()
+        .map(|Versions { kind, versions }| json!({"kind": kind.to_string(), "versions": versions}));
+    let reach = reach.iter().map(|Reach { kind, namespace, delete }| json!({"side": "source", "kind": kind.to_string(), "namespace": namespace, "delete": delete}));
+    let changes = changes.iter().map(|Change { hook, kind, side }| json!({"hook": hook.to_string(), "kind": kind.to_string(), "side": side.to_string()}));
+    let reads = reads.iter().map(|Read { kind, side, namespace }| json!({"side": side.to_string(), "kind": kind.to_string(), "namespace": namespace}));
+    let extra =
+        extra.iter().map(|(key, value)| json!({"key": shown(key, TEXT), "value": shown(value, TEXT)}));
     let text = |items: Vec<String>| Value::from(items);
     let fields = [
         ("name", json!(name)),
@@ -48,14 +49,14 @@ pub fn build_card(
         ("hooks", text(hooks.iter().map(ToString::to_string).collect())),
         ("imports", text(imports.to_vec())),
         ("kinds", text(kinds.iter().map(ToString::to_string).collect())),
-        ("versions", versions.iter().map(understood).collect()),
-        ("reach", reach.iter().map(reached).collect()),
-        ("changes", changes.iter().map(change).collect()),
-        ("reads", reads.iter().map(read).collect()),
+        ("versions", versions.collect()),
+        ("reach", reach.collect()),
+        ("changes", changes.collect()),
+        ("reads", reads.collect()),
         ("probes", text(probes.iter().map(ToString::to_string).collect())),
         ("secretData", json!(secret_data)),
         ("codes", text(codes.iter().map(|code| shown(code, TEXT).to_string()).collect())),
-        ("extra", extra.iter().map(added).collect()),
+        ("extra", extra.collect()),
     ];
     let fields: Map<String, Value> =
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();

@@ -63,16 +63,21 @@ pub fn surplus_grants(declared: &Declaration, hooks: &[Hook], grants: &Grants) -
     let Grants { hooks: called, kinds, reach, changes, reads, probes, secret_data, .. } = grants;
     let mut more: Vec<String> =
         called.iter().filter(|hook| !hooks.contains(hook)).map(|hook| describe_hook(*hook)).collect();
-    let unseen = |grant: &&GroupKind| !declared.kinds.iter().any(|kind| grant.narrower_of(kind).is_some());
-    more.extend(kinds.iter().filter(unseen).map(describe_kind));
-    let unreached = |grant: &&Reach| !declared.reach.iter().any(|reach| grant.meet(reach).is_some());
-    more.extend(reach.iter().filter(unreached).map(describe_reach));
-    let unchanged = |grant: &&Change| !declared.changes.iter().any(|change| covers_change(grant, change));
-    more.extend(changes.iter().filter(unchanged).map(describe_change));
-    let unread = |grant: &&Read| !declared.reads.iter().any(|read| intersect_reads(grant, read).is_some());
-    more.extend(reads.iter().filter(unread).map(describe_read));
-    let unprobed = |grant: &&Pattern| !declared.probes.iter().any(|probe| grant.intersect(probe).is_some());
-    more.extend(probes.iter().filter(unprobed).map(describe_probe));
+    let unseen =
+        kinds.iter().filter(|grant| !declared.kinds.iter().any(|kind| grant.narrower_of(kind).is_some()));
+    more.extend(unseen.map(describe_kind));
+    let unreached = reach.iter().filter(|grant| !declared.reach.iter().any(|one| grant.meet(one).is_some()));
+    more.extend(unreached.map(describe_reach));
+    let unchanged =
+        changes.iter().filter(|grant| !declared.changes.iter().any(|change| covers_change(grant, change)));
+    more.extend(unchanged.map(describe_change));
+    let unread = reads
+        .iter()
+        .filter(|grant| !declared.reads.iter().any(|read| intersect_reads(grant, read).is_some()));
+    more.extend(unread.map(describe_read));
+    let unprobed =
+        probes.iter().filter(|grant| !declared.probes.iter().any(|probe| grant.intersect(probe).is_some()));
+    more.extend(unprobed.map(describe_probe));
     if *secret_data && !declared.secret_data {
         more.push(SECRET_DATA.to_owned());
     }
@@ -188,12 +193,12 @@ pub fn permitted_extent(
 ///
 /// JavaScript and Python components import every interface of their world, whether they use it or not.
 pub fn denied_imports(declared: &Declaration, imports: &[String]) -> Vec<String> {
-    let denied = |import: &&String| match import.as_str() {
+    let denied = imports.iter().filter(|import| match import.as_str() {
         "objects" => declared.reads.is_empty(),
         "endpoints" => declared.probes.is_empty(),
         _ => false,
-    };
-    imports.iter().filter(denied).cloned().collect()
+    });
+    denied.cloned().collect()
 }
 
 #[cfg(test)]

@@ -65,23 +65,22 @@ impl Grants {
     pub fn describe_lines(&self) -> Vec<String> {
         let Self { hooks, kinds, reach, changes, reads, probes, secret_data, .. } = self;
         let aspect = |name: &str, items: Vec<String>| -> Vec<String> {
-            let item = |item: String| words::line(&format!("{name} {item}"), LINE);
-            items.into_iter().take(LINES).map(item).collect()
+            items.into_iter().take(LINES).map(|item| words::line(&format!("{name} {item}"), LINE)).collect()
         };
-        let change = |Change { hook, kind, side }: &Change| format!("{kind} in {hook} ({side})");
-        let read = |Read { kind, side, namespace }: &Read| {
+        let changes = changes.iter().map(|Change { hook, kind, side }| format!("{kind} in {hook} ({side})"));
+        let reads = reads.iter().map(|Read { kind, side, namespace }| {
             format!("{kind} ({side}, namespace {})", namespace.as_deref().unwrap_or("of the move"))
-        };
-        let reached = |Reach { kind, namespace, delete }: &Reach| {
+        });
+        let reach = reach.iter().map(|Reach { kind, namespace, delete }| {
             format!("{kind} (namespace {namespace}, {})", if *delete { "deleted" } else { "kept" })
-        };
+        });
         let secrets = if *secret_data { vec!["of Secrets".to_owned()] } else { Vec::new() };
         [
             aspect("hook", hooks.iter().map(ToString::to_string).collect()),
             aspect("sees", kinds.iter().map(ToString::to_string).collect()),
-            aspect("reaches", reach.iter().map(reached).collect()),
-            aspect("changes", changes.iter().map(change).collect()),
-            aspect("reads", reads.iter().map(read).collect()),
+            aspect("reaches", reach.collect()),
+            aspect("changes", changes.collect()),
+            aspect("reads", reads.collect()),
             aspect("probes", probes.iter().map(ToString::to_string).collect()),
             aspect("data", secrets),
         ]
@@ -205,11 +204,11 @@ impl OperatorFile {
             return Err(refused(why));
         }
         let base = limits.with_defaults(Limits::default());
-        let read = |(name, Table(text)): (String, Table<GrantsText>)| match parse_grants(text, base) {
+        let plugins = plugins.into_iter().map(|(name, Table(text))| match parse_grants(text, base) {
             Ok(grants) => Ok((name, grants)),
             Err(why) => Err(refused(format!("[plugins.{name}]: {why}"))),
-        };
-        Ok(Self { order, plugins: plugins.into_iter().map(read).collect::<Result<_, _>>()? })
+        });
+        Ok(Self { order, plugins: plugins.collect::<Result<_, _>>()? })
     }
 
     /// Returns true if the file disables a plugin.
@@ -331,19 +330,19 @@ pub fn grants_section(declaration: &Declaration, hooks: &[Hook], enabled: bool) 
         }
     };
     list("kinds", kinds.iter().map(|kind| format!("\"{kind}\"")).collect());
-    let reached = |r: &Reach| {
+    let reach_lines = reach.iter().map(|r| {
         let delete = if r.delete { ", delete = true" } else { "" };
         format!("{{ side = \"source\", kind = \"{}\", namespace = \"{}\"{delete} }}", r.kind, r.namespace)
-    };
-    list("reach", reach.iter().map(reached).collect());
+    });
+    list("reach", reach_lines.collect());
     let change =
         |c: &Change| format!("{{ hook = \"{}\", kind = \"{}\", side = \"{}\" }}", c.hook, c.kind, c.side);
     list("changes", changes.iter().map(change).collect());
-    let read = |r: &Read| {
+    let reads = reads.iter().map(|r| {
         let namespace = r.namespace.as_ref().map(|n| format!(", namespace = \"{n}\"")).unwrap_or_default();
         format!("{{ side = \"{}\", kind = \"{}\"{namespace} }}", r.side, r.kind)
-    };
-    list("reads", reads.iter().map(read).collect());
+    });
+    list("reads", reads.collect());
     list("probes", probes.iter().map(|p| format!("\"{p}\"")).collect());
     if *secret_data {
         text.push_str("# It sees the data of Secrets; its words are withheld then.\nsecret-data = true\n");

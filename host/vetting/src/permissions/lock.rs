@@ -88,14 +88,14 @@ fn deserialize_digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::E
 
 /// Parses a remark for people, which is written again when another plugin is admitted.
 fn deserialize_remark<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
-    let check = |text: &str| {
+    deserialize_checked(text, |text| {
         if line(text, REMARK) == text {
             Ok(())
         } else {
             Err(format!("`{}` is not one line of at most {REMARK} characters", line(text, 64)))
         }
-    };
-    deserialize_checked(text, check).map(Some)
+    })
+    .map(Some)
 }
 
 /// Rejects values that no plugin can have.

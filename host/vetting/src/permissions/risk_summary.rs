@@ -276,12 +276,12 @@ fn list_sides(all: impl IntoIterator<Item = Side>) -> String {
 /// Kinds, the most dangerous first.
 fn list_kinds<'a>(all: impl Iterator<Item = &'a GroupKind>) -> String {
     let all: BTreeSet<(u8, &GroupKind)> = all.map(|kind| (harmlessness(kind), kind)).collect();
-    let word = |(_, kind): (u8, &GroupKind)| match (kind.kind.as_str(), kind.group.as_str()) {
+    let words = all.into_iter().map(|(_, kind)| match (kind.kind.as_str(), kind.group.as_str()) {
         ("*", "") => "every core kind (Secret, ConfigMap, …)".to_owned(),
         ("*", group) => format!("every kind of {group}"),
         _ => kind.to_string(),
-    };
-    some_of(&all.into_iter().map(word).collect::<Vec<_>>(), NAMED)
+    });
+    some_of(&words.collect::<Vec<_>>(), NAMED)
 }
 
 /// The less harm a kind's objects can do, the higher.

@@ -24,10 +24,9 @@ pub fn check_version(version: &str) -> Result<(), String> {
 
 /// Returns true if a word is a DNS label, and so can name a namespace or a Service.
 pub fn is_label(word: &str) -> bool {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !word.is_empty()
         && word.len() <= 63
-        && word.chars().all(inner)
+        && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
         && !word.starts_with('-')
         && !word.ends_with('-')
 }

@@ -77,13 +77,13 @@ impl Card {
     /// can't check. A program may compute more fields than were signed.
     pub fn differing_fields(&self, computed: &Self) -> Vec<String> {
         let names: BTreeSet<&String> = self.0.keys().chain(computed.0.keys()).collect();
-        let differs = |name: &&String| match (self.0.get(*name), computed.0.get(*name)) {
+        let differing = names.into_iter().filter(|name| match (self.0.get(*name), computed.0.get(*name)) {
             (Some(signed), Some(computed)) => signed != computed,
             // `new` has refused a signed card without a required field.
             (None, _) => false,
             (Some(_), None) => true,
-        };
-        names.into_iter().filter(differs).cloned().collect()
+        });
+        differing.cloned().collect()
     }
 }
 

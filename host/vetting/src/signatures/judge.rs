@@ -154,14 +154,14 @@ impl Policy {
 
     fn check_rules(&self, subject: &Subject<'_>, found: Trusted) -> Result<Trusted, Untrusted> {
         let applies = |rule: &&Rule| {
-            let is_named = || match subject {
+            let is_named = match subject {
                 Subject::Plan { .. } | Subject::Directory { .. } => true,
                 Subject::Plugin { name, .. } => {
                     let cards = found.claims.iter().filter_map(|claim| claim.card.as_ref()).map(Card::name);
                     rule.plugins.is_empty() || cards.chain(*name).any(|name| rule.plugins.contains(name))
                 }
             };
-            rule.claim.topic() == subject.topic() && is_named()
+            rule.claim.topic() == subject.topic() && is_named
         };
         let rules: Vec<&Rule> = self.rules.iter().filter(applies).collect();
         let unruled = self.strict.iter().any(|own| !own.iter().any(|rule| applies(&rule)));

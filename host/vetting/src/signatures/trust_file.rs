@@ -147,11 +147,11 @@ fn toml_to_json(path: &str, value: toml::Value) -> Result<Value, JsonError> {
         }
         toml::Value::Table(table) => {
             let dot = if path.is_empty() { "" } else { "." };
-            let field = |(name, value): (String, toml::Value)| {
+            let fields = table.into_iter().map(|(name, value)| {
                 let value = toml_to_json(&format!("{path}{dot}{}", shown(&name, 80)), value)?;
                 Ok((name, value))
-            };
-            Value::Object(table.into_iter().map(field).collect::<Result<_, JsonError>>()?)
+            });
+            Value::Object(fields.collect::<Result<_, JsonError>>()?)
         }
     })
 }

@@ -77,8 +77,8 @@ impl<R: Read> TarReader<R> {
 
 /// The sum of a header's bytes, with spaces for the sum itself.
 fn header_checksum(header: &[u8]) -> u32 {
-    let byte = |(at, byte): (usize, &u8)| if (148..156).contains(&at) { 32 } else { u32::from(*byte) };
-    header.iter().enumerate().map(byte).sum()
+    let bytes = header.iter().enumerate();
+    bytes.map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u32::from(*byte) }).sum()
 }
 
 /// The program that compressed something that begins so.
