@@ -1,4 +1,4 @@
-//! Runs an agent, prints what to install for one, invites or removes one.
+//! Runs an agent, prints its manifests, invites or removes one.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ use crate::output::{self, Output, Text};
 use crate::plugins::Loading;
 use crate::signals::{self, Interrupted};
 
-/// Begins the line that names what is needed in a cluster apart from printed manifests.
+/// Begins the line that names the objects that a cluster needs besides the printed manifests.
 pub(crate) const RECORDS_APART: &str = "create the namespace of records first, if it is missing; it isn't among these manifests, so that deleting them keeps the records of \
      moves: kubectl create namespace ";
 
@@ -69,7 +69,7 @@ pub(crate) async fn run(verb: &AgentVerb, output: &Arc<Output>) -> u8 {
     })
 }
 
-/// Prints what to install for an agent, and returns the exit code.
+/// Prints the manifests of an agent, and returns the exit code.
 pub(crate) fn print_manifests(typed: &AgentManifests, output: &Output) -> u8 {
     let AgentManifests { image, namespace, secret, called } = typed;
     if let Some(why) = find_contradiction(called, true) {

@@ -1,4 +1,4 @@
-//! Finishing in an agent's cluster, without a link, what moves left there.
+//! Finishes moves in an agent's cluster, without a link.
 
 use std::sync::Arc;
 

@@ -29,7 +29,7 @@ pub(crate) fn sign_plan(signing: &Signing, output: &Output) -> Result<()> {
     sign::sign_subject(signing, signed, output)
 }
 
-/// A saved plan to carry out, and what is to be known about it: who approved it.
+/// A saved plan to carry out, and its approvals.
 #[derive(Default)]
 pub(crate) struct Approved {
     pub(crate) plan: Option<SavedPlan>,
@@ -41,9 +41,9 @@ pub(crate) fn trust_file_requiring_approval(named: Option<&Path>) -> Result<Opti
     TrustFile::with_rules(named, Topic::Plan)
 }
 
-/// Reads the plan to carry out, if one is named, and holds it against the trust file. A move without a plan is refused where
-/// plans have to be approved; a resume goes on with what was begun, and accepts no danger under the name of those who approved
-/// fewer: `beyond` has the flags of this run that a plan's decisions lack.
+/// Reads the plan to carry out, if one is named, and judges its approvals by the trust file. If plans must be approved, a move
+/// without a plan is refused. A resume continues its move, and accepts no more risks than the approved plan: `beyond` returns
+/// the flags of this run that a plan's decisions lack.
 pub(crate) fn read_approved_plan(
     plan: Option<&Path>,
     trust: Option<&Path>,

@@ -57,7 +57,7 @@ pub(crate) enum MoveOrResume<'a> {
     Resume(&'a Resume),
 }
 
-/// A command, and what it needs to run.
+/// A command, with the values that it needs to run.
 pub(crate) struct Command<'a> {
     choices: &'a Choices,
     commands: Commands,
@@ -201,7 +201,7 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// The run reached what it was for.
+    /// Reports the success of the run.
     fn report_success(&self, outcome: &'static str, move_id: Option<&str>, document: &impl Serialize) {
         if let Some(report) = &self.report {
             report.report_success(outcome, move_id, document);
@@ -413,7 +413,7 @@ impl<'a> Command<'a> {
         Authors { trust: self.choices.with.trust.clone(), begins: matches!(command, MoveOrResume::Move) }
     }
 
-    /// Opens both sides to work on; otherwise returns the exit code. `within` is what moves, according to a saved plan.
+    /// Opens both sides to work on; otherwise returns the exit code. `within` is the scope of a saved plan.
     async fn open_sides(
         &self,
         command: Option<MoveOrResume<'_>>,

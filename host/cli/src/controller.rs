@@ -1,4 +1,4 @@
-//! Runs a controller of Pivots, or prints what to install for one.
+//! Runs a controller of Pivots, or prints its manifests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const ANSWERS: usize = 2 << 30;
 /// their moves hold, in pages that fit in.
 const CONTROLLERS_PART: usize = 64 << 20;
 
-/// Prints what to install for a controller, and returns the exit code.
+/// Prints the manifests of a controller, and returns the exit code.
 pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u8 {
     let ControllerManifests { image, namespace, replicas, agents_host, agents_secret, also_copy } = typed;
     let agents = match agents_secret {

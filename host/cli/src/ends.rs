@@ -20,7 +20,7 @@ use crate::workload::{self, WorkloadError};
 
 const PANICKED: &str = "the task that reads it panicked; this is a bug in pivot-host, please report it";
 
-/// Both sides, and what opening them revealed.
+/// Both opened sides, and the findings from opening them.
 pub(crate) struct Opened {
     pub(crate) source: Arc<dyn Place>,
     pub(crate) target: Arc<dyn Place>,

@@ -26,12 +26,12 @@ pub(crate) struct Commands {
     both: Vec<String>,
     /// The workload cluster that is the target.
     workload: Option<Workload>,
-    /// The files of what is added: once it is in the target, and the move committed, nobody needs them.
+    /// The files of added objects. Once the move is committed, no command needs them.
     added: Vec<String>,
     /// Flags about plugins.
     with: Vec<String>,
     /// Flags that only a command that continues the move takes: a rollback needs no plugins and no files and doesn't wait, and
-    /// neither does a status. Not the file of a report: the next run would replace what is written about this one.
+    /// neither does a status. Without the file of a report: the next run would replace this run's report.
     going_on: Vec<String>,
     /// Flags of a command that finishes a handover.
     finishing: Vec<String>,
@@ -85,7 +85,7 @@ const CANCEL: &[&str] = &["handover", "cancel", "--accept", "maybe-imported"];
 const DELETE: &[&str] = &["resume", "--accept", "world-changed"];
 
 impl Commands {
-    /// `again` is what the user typed after the program's name.
+    /// `again` has the words that the user typed after the program's name.
     pub(crate) fn new(program: &str, choices: &Choices, again: &[String]) -> Self {
         let Choices { connection, ends, add, plan, with, .. } = choices;
         let with = about_plugins(with);

@@ -1,7 +1,7 @@
 //! The one place that writes: results go to stdout, everything for people to stderr.
 //!
 //! All output contains text from other sources: [`text`] makes it harmless. The output is built on two writers, so that tests
-//! read what a user would. A reader that goes away (`| head`) is no error: the work goes on and further output is dropped.
+//! read the same text as a user. A reader that goes away (`| head`) is no error: the work goes on and further output is dropped.
 
 mod clusters;
 mod describe;
@@ -87,7 +87,7 @@ pub(crate) struct Widths {
 }
 
 impl Widths {
-    /// Returns the widths of terminals, or what `COLUMNS` says.
+    /// Returns the widths of terminals, or the value of `COLUMNS`.
     pub(crate) fn of_terminals() -> Self {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of = |file: BorrowedFd<'_>| match rustix::termios::tcgetwinsize(file) {
@@ -167,7 +167,7 @@ impl Output {
         self.write_line(Level::Error, text);
     }
 
-    /// Writes a message of the command line's parser: help has colours, an error quotes what was typed. The help for a command that
+    /// Writes a message of the command line's parser: help has colours, an error quotes typed words. The help for a command that
     /// was typed without its subcommand is no error by itself.
     pub(crate) fn usage(&self, error: clap::Error) {
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -253,7 +253,7 @@ pub(crate) mod testing {
 
     use super::*;
 
-    /// Collects what was written.
+    /// Collects written bytes.
     #[derive(Clone, Default)]
     pub(crate) struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -274,7 +274,7 @@ pub(crate) mod testing {
         }
     }
 
-    /// An output, and what it wrote to stdout and stderr.
+    /// Returns an output with default settings, and the text that it writes to stdout and stderr.
     pub(crate) fn output(verbose: u8, log: LogFormat) -> (Arc<Output>, Written, Written) {
         written(OutputSettings {
             format: OutputFormat::Text,
@@ -286,7 +286,7 @@ pub(crate) mod testing {
         })
     }
 
-    /// Returns an output with the given settings, and what it wrote to stdout and stderr.
+    /// Returns an output with these settings, and the text that it writes to stdout and stderr.
     pub(crate) fn written(settings: OutputSettings) -> (Arc<Output>, Written, Written) {
         let (out, err) = (Written::default(), Written::default());
         (Output::new(settings, Box::new(out.clone()), Box::new(err.clone())), out, err)

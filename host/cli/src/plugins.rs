@@ -273,7 +273,7 @@ async fn list_plugins(
     Ok(())
 }
 
-/// Loads plugins as a move does, and lists what was checked; each fault gets a line, and the exit code is 6.
+/// Loads plugins as a move does, and lists the checks. Each fault gets a line, and the exit code is 6.
 async fn verify_plugins(directory: &Path, strict: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
     let (options, trust) = build_load_options(false, strict, trust).map_err(|why| (Exit::Plugin, why))?;
     let trusting = trust.as_ref().map(TrustFile::document);

@@ -17,8 +17,8 @@ pub(crate) struct PrivateFile {
 }
 
 impl PrivateFile {
-    /// Reserves it for `what`. An older file is replaced only when this one is complete, and never one that the same command `reads`:
-    /// the next one may need that, too.
+    /// Reserves the file for a content. An older file is replaced only when the new one is complete. A file that the same command
+    /// `reads` is never replaced: the next command may need that, too.
     pub(crate) fn reserve<'a>(
         path: &Path,
         what: &str,

@@ -17,8 +17,8 @@ use crate::output::{self, Output};
 
 /// The annotation by which a user says that an object is meant to go.
 const ALLOW: &str = "pivot-host.io/allow-delete";
-/// Cluster API's core manager: it rotates templates and removes what is no longer in a topology, and takes a Cluster apart that was
-/// allowed to go. Other managers delete none of these kinds.
+/// Cluster API's core manager: it rotates templates, deletes objects that are no longer in a topology, and takes a Cluster apart that
+/// was allowed to go. Other managers delete none of these kinds.
 const CLUSTER_API: &str = "system:serviceaccount:capi-system:capi-manager";
 /// The namespace controller. It acts once a namespace is being deleted, and the policy refuses that deletion earlier. Keeping
 /// an object then would only leave the namespace half deleted.

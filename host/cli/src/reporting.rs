@@ -40,13 +40,13 @@ impl Reporting {
         self.file.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Both sides are open: what happens between them is recorded, and shown.
+    /// Records and shows events, because both sides are open.
     pub(crate) fn watching(&self, sides: (&str, &str), progress: &Arc<Progress>) -> Arc<dyn Watcher> {
         self.recorder.between(sides, progress);
         self.recorder.clone()
     }
 
-    /// The run reached what it was for.
+    /// Reports the success of the run.
     pub(crate) fn report_success(
         &self,
         outcome: &'static str,
@@ -85,7 +85,7 @@ impl Reporting {
         }
     }
 
-    /// Writes it. What the run did stays done if that fails.
+    /// Writes the report. A failure to write undoes nothing.
     fn write_report(&self, ending: &Ending) {
         let Some(file) = self.take_file() else { return };
         let path = file.path().to_owned();

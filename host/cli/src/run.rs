@@ -30,7 +30,7 @@ pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
     exit::to_system(code)
 }
 
-/// kubectl asks a program of this name what could be typed next.
+/// Name of the program that kubectl asks for completions.
 const COMPLETING: &str = "kubectl_complete-pivot";
 
 fn run_typed(typed: &[OsString]) -> u8 {

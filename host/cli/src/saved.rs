@@ -21,7 +21,7 @@ pub(crate) struct With<'a> {
     pub(crate) plugins: &'a Loading,
 }
 
-/// Saves a plan in a file, and returns what to say about it.
+/// Saves a plan in a file, and returns a text about it.
 pub(crate) async fn save_plan(file: PrivateFile, plan: &Plan, with: With<'_>) -> Result<Text, Text> {
     let With { decisions, operator, opened, has_target, plugins } = with;
     let target = if has_target { Some(identify_end(&*opened.target).await?) } else { None };

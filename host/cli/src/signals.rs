@@ -1,6 +1,6 @@
 //! Ctrl-C and SIGTERM: stop at a safe point rather than anywhere.
 //!
-//! The first signal requests a stop at the next safe point, the second explains what a third would do, and the third ends the
+//! The first signal requests a stop at the next safe point, the second explains the effect of a third, and the third ends the
 //! program as a crash would; a move survives that too. A command that only reads ends at the first signal.
 
 use std::sync::Arc;

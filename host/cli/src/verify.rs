@@ -1,5 +1,5 @@
-//! `pivot-host verify DIR`: is a directory still what the move that wrote it left, and who signed it? Run before carrying it elsewhere,
-//! and there.
+//! `pivot-host verify DIR`: has a directory changed since a move wrote it, and who signed it? Users run it before they carry the
+//! directory elsewhere, and there.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::output::{self, Document, ErrorDocument, Output, Text};
 
 const UNTOUCHED: &str = "nothing in the directory is changed";
 
-/// Examines a directory, and reports what it is and what is wrong with it.
+/// Examines a directory, and reports its content and its faults.
 pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, output: &Output) -> u8 {
     let directory = directory.clone();
     let (path, authors) = (directory.path.clone(), Authors { trust: trust.clone(), begins: true });

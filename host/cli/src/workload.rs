@@ -33,7 +33,7 @@ pub(crate) enum WorkloadError {
     /// The Cluster has none.
     NoSecret {
         cluster: Key,
-        /// Shows what the Cluster waits for.
+        /// Shows the obstacles of the Cluster.
         look: Box<Kubectl>,
     },
     Unusable(ConnectError),

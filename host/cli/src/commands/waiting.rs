@@ -1,7 +1,8 @@
 //! Waits until a move can begin: a bootstrap cluster is asked to move into a cluster that it is still building.
 //!
-//! Each round is a plan: it reads both clusters and changes neither, and the move checks everything again. Rounds are rare, since
-//! what they wait for takes minutes. A watch was left out: what is missing may be in either cluster, or the cluster itself.
+//! Each round is a plan: it reads both clusters and changes neither, and the move checks everything again. Rounds are rare,
+//! because building a cluster takes minutes. Watches don't suffice: the missing object may be in either cluster, or the cluster
+//! itself may be missing.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! A Cluster as a tree in columns.
 //!
-//! The lines of the tree are drawn as clusterctl draws them, with the same columns, so that what operators know by sight, and what
-//! they have in scripts, stays as it is.
+//! The lines of the tree and the columns are those of clusterctl, so that operators recognise them and scripts keep working.
 
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
@@ -77,7 +76,7 @@ pub(crate) fn no_match_text(typed: &[String]) -> Text {
     ))
 }
 
-/// A row: what it is about in several styles, and a cell for each other column.
+/// A row: its name in several styles, and a cell for each other column.
 struct Row {
     name: Vec<Span>,
     cells: Vec<Span>,
@@ -179,7 +178,7 @@ fn see_names(names: &[String]) -> String {
     format!("See {}{more}", shown.join(", "))
 }
 
-/// The lines of a message, each cut at words. What is in a list stays below its first line.
+/// Returns the lines of a message, each cut at words. The items of a list stay below its first line.
 fn wrap_message(message: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in message.lines() {

@@ -139,7 +139,7 @@ pub(super) fn grouped_lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> 
     lines.collect()
 }
 
-/// The code of what it is about.
+/// Returns the code of the event.
 pub(super) fn event_code(event: &Event) -> &str {
     match event {
         Event::Finding { code, .. } | Event::Note { code, .. } | Event::Warning { code, .. } => code,

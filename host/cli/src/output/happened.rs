@@ -270,7 +270,7 @@ impl Seen {
         }
     }
 
-    /// The run has ended: so has what was under way.
+    /// Ends the phase under way, because the run has ended.
     pub(super) fn end(&mut self, at: u64) {
         if let Some(wait) = self.waits.last_mut().filter(|wait| !wait.over) {
             (wait.over, wait.milliseconds) = (true, at - wait.at);

@@ -1,6 +1,6 @@
 //! A plan, or the report of a move, as one HTML file that needs nothing else.
 //!
-//! Style and script are in `page/page.html`, built by `cargo xtask page` and committed. Here it gets what it shows, as JSON in an
+//! Style and script are in `page/page.html`, built by `cargo xtask page` and committed. Here it gets its content, as JSON in an
 //! element that no browser executes. Text from others is made harmless three times: hidden characters are shown, as on a
 //! terminal; the JSON has no character that could end its element; and the script makes text of it, never markup. The file's policy allows
 //! its own script and style and no request at all.
@@ -164,7 +164,7 @@ struct Judged {
     text: String,
 }
 
-/// The objects of a plan and what is said about them. Thousands of objects share few words: rows have indices of them.
+/// The objects of a plan, with their problems and notes. Thousands of objects share few words: rows have indices of them.
 #[derive(Serialize)]
 struct Content<'a> {
     summary: Summary,
@@ -176,8 +176,8 @@ struct Content<'a> {
     moves: Vec<UnderWay<'a>>,
 }
 
-/// Kind, namespace, name, fate, why it moves, why it is kept, Cluster, what must exist first, UID, owners that the copy will lack,
-/// what the target has already and what plugins change.
+/// Kind, namespace, name, fate, why it moves, why it is kept, Cluster, objects that must exist first, UID, owners that the copy
+/// will lack, the existing object of the target, and changes by plugins.
 #[derive(Serialize)]
 struct StepRow<'a>(
     Word,

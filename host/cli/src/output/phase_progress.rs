@@ -12,7 +12,7 @@ use super::lines::count_text;
 
 /// Time between two lines of a busy phase.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Word before what was done outside of any phase.
+/// Word before changes outside of any phase.
 pub(super) const UNDONE: &str = "Undone";
 /// The number of objects from which a rate is meaningful.
 const RATED: usize = 10;
@@ -93,7 +93,7 @@ impl PhaseProgress {
     }
 }
 
-/// Changes outside of any phase: a rollback, or a stop that undoes what the run did.
+/// Changes outside of any phase: a rollback, or a stop that undoes the changes of the run.
 pub(super) struct UndoProgress {
     done: BTreeMap<Verb, usize>,
     told: Instant,

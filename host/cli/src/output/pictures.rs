@@ -1,8 +1,9 @@
-//! A plan as a graph, for Graphviz (`dot`) and Mermaid: a box for each object, an arrow to what needs it to exist first, a frame
-//! around what belongs to a Cluster.
+//! A plan as a graph, for Graphviz (`dot`) and Mermaid: a box for each object, an arrow to each object that needs it to exist
+//! first, and a frame around the objects of a Cluster.
 //!
-//! What stays has a box for each reason: thousands of bystanders would hide what moves. Nothing depends on colour: what is kept,
-//! added or in the way says so. Names and reasons come from others, and are quoted as each language does it.
+//! Objects that stay share a box for each reason: thousands of boxes would hide the objects that move. Nothing depends on
+//! colour: words mark objects that are kept, added or in the way. Names and reasons come from others, and are quoted as each
+//! language does it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -122,7 +123,7 @@ impl<'a> Drawing<'a> {
         Self { frames: frames.into_iter().collect(), problems, stays }
     }
 
-    /// The kind, the name, and what is special about it.
+    /// Returns the kind, the name, and the marks of an object.
     fn label_lines(&self, step: &Step, escaped: impl Fn(&str) -> String) -> Vec<String> {
         let Key { group_kind, namespace, name } = &step.key;
         let name = match namespace {
@@ -153,7 +154,7 @@ fn frame_title(cluster: Option<&Key>) -> String {
     cluster.map_or("of no Cluster".to_owned(), ToString::to_string)
 }
 
-/// From what must exist first to what comes after it.
+/// Returns arrows from objects that must exist first to the objects after them.
 fn dependency_arrows(plan: &Plan) -> impl Iterator<Item = (usize, usize)> {
     let steps = plan.steps.iter().enumerate();
     steps.flat_map(|(index, step)| step.after.iter().map(move |before| (*before, index)))
@@ -168,7 +169,7 @@ fn escaped_for_dot(words: &str) -> String {
     text::one_line(words).replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
 }
 
-/// Mermaid reads entities, tags and Markdown in quoted labels: only what can't begin one of them stays as it is.
+/// Escapes the characters that can begin an entity, a tag or Markdown, which Mermaid reads in quoted labels.
 fn escaped_for_mermaid(words: &str) -> String {
     let mut out = String::new();
     for c in text::one_line(words).chars() {

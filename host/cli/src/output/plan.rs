@@ -1,5 +1,5 @@
-//! A plan for people: how much of which Clusters moves, what stays and why, and the problems. With `--tree` also each object, in
-//! the order of creation.
+//! A plan for people: how much of which Clusters moves, the objects that stay and the reasons, and the problems. With `--tree`
+//! also each object, in the order of creation.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! The report of a move, a resume or a rollback: what happened when, from the events of the run, and how it ended, from the
-//! documents that the run writes anyway. There is no second account of either.
+//! The report of a move, a resume or a rollback: its history from the events of the run, and its end from the documents that the
+//! run writes anyway. There is no second account of either.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -14,7 +14,7 @@ use super::happened::{Rate, Seen};
 use super::move_report::{MoveReport, Planned, Throttled};
 use super::{Progress, current_time, lock_mutex, page, text};
 
-/// Collects what happens, and passes it on.
+/// Collects events, and passes them on.
 pub(crate) struct Recorder {
     began: Instant,
     at: String,
@@ -26,7 +26,7 @@ pub(crate) struct Recorder {
 
 /// End of a run.
 pub(crate) struct Ending {
-    /// `Stopped`, or the outcome of what it did.
+    /// `Stopped`, or the outcome of the command.
     pub(crate) outcome: &'static str,
     pub(crate) code: u8,
     pub(crate) move_id: Option<String>,

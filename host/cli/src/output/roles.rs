@@ -14,7 +14,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// Verbs in the order in which people write them.
 const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
-/// Manifests, and what to know about them.
+/// Manifests, with a sentence about their purpose.
 pub(crate) struct Manifests {
     about: &'static str,
     objects: Vec<Value>,

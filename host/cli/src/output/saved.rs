@@ -14,7 +14,7 @@ use super::text::Text;
 /// Most fields that are named beside an object.
 const FIELDS: usize = 4;
 
-/// A saved plan, with each object in the order of creation. With `all`, what stays is named, too.
+/// A saved plan, with each object in the order of creation. With `all`, also the objects that stay.
 pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
     let SavedPlan {
         made_by, made_at, source, target, decisions, plugins, steps, stays, notes, refusals, ..
@@ -175,7 +175,7 @@ pub(crate) fn differences_text(
     text
 }
 
-/// In which order differences are shown, and as what.
+/// Returns the position and the label of a difference in the list.
 fn difference_label(difference: &Difference) -> (u8, &'static str) {
     match difference {
         Difference::New(_) => (0, "only in the newer"),

@@ -387,7 +387,7 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
     Some(note.to_owned())
 }
 
-/// Describes a move that one side has no record of, and what to do with what there is.
+/// Describes a move that one side has no record of, and the way out.
 fn describe_one_sided(lost: &OneSidedMove, move_id: &str) -> String {
     let shown = lost.describe(move_id);
     match lost {

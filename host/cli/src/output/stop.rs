@@ -1,4 +1,4 @@
-//! A run that did not finish: what failed, what state both sides are in, what to type.
+//! A run that did not finish: the failure, the state of both sides, and the next commands.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) enum AlreadyShown {
     Nothing,
     /// The refusals, as part of the plan.
     Refusals,
-    /// The plan, without what failed.
+    /// The plan, without the failure.
     Plan,
 }
 
@@ -176,7 +176,7 @@ impl Output {
         self.state(&stop.state, &advice.next);
     }
 
-    /// Prints what state both sides are in, and what to type.
+    /// Prints the state of both sides, and the next commands.
     pub(crate) fn state(&self, state: &str, next: &[String]) {
         self.say(format!("state: {state}"));
         self.alternatives("next:", next.iter().cloned());

@@ -1,7 +1,7 @@
 //! The program's output: text for people, and documents for programs.
 //!
-//! All output contains names, paths and messages from other sources. Each of them may hold a line break followed by what looks
-//! like one of our lines, or characters that drive a terminal. So a text consists of lines, not of characters: only our code
+//! All output contains names, paths and messages from other sources. Each of them may hold a line break followed by an
+//! imitation of one of our lines, or characters that drive a terminal. So a text consists of lines, not of characters: only our code
 //! begins a line. Each line is made harmless here, where it is written, whatever its parts are.
 
 use anstyle::Style;

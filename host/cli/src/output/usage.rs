@@ -1,4 +1,4 @@
-//! Errors of the command line's parser. They quote what was typed, or a variable's value, verbatim.
+//! Errors of the command line's parser. They quote typed words, or a variable's value, verbatim.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};

@@ -14,7 +14,7 @@ use crate::exit::Result;
 use crate::output::{Document, Output, Text};
 use crate::private_file::PrivateFile;
 
-/// Writes a directory that loads into a file. What doesn't load here would not load there.
+/// Writes a directory into a file, if the directory loads. Otherwise its bundle would not load elsewhere.
 pub(super) async fn run(
     directory: &Path,
     out: &Path,

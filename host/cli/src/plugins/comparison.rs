@@ -65,7 +65,7 @@ pub(super) struct Comparison {
     beside: Option<(PathBuf, Admitted)>,
 }
 
-/// Compares a component with another one, or with what a directory has under its name. Exit 10 if they differ.
+/// Compares a component with another one, or with the plugin of its name in a directory. Exit 10 if they differ.
 pub(super) async fn run(old: &Path, new: &Path, runtime: &Runtime, output: &Output) -> Result<u8> {
     let no = |error: pivot_runtime::LoadError| (Exit::Plugin, Text::from(error.to_string()));
     let comparison = if old.is_dir() {
@@ -93,7 +93,7 @@ impl Comparison {
         Self { older, newer, changes, worst, beside }
     }
 
-    /// With what a directory has admitted under its name; none, if it has nothing.
+    /// Compares with the plugin of its name that a directory has admitted. Returns `None` if there is none.
     pub(super) async fn with_admitted(
         newer: Inspection,
         admitted: Admitted,

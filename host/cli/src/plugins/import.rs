@@ -36,7 +36,7 @@ struct Imported {
     content: Value,
 }
 
-/// Shows what a bundle changes and, unless this is a dry run, does it.
+/// Shows the changes of a bundle. Unless this is a dry run, makes them.
 pub(super) async fn run(
     import: &Import,
     trust: Option<Trust>,
@@ -133,7 +133,7 @@ fn takes_grants(staged: &Staged, bundle: &Bundle, import: &Import) -> Result<boo
     }
 }
 
-/// Puts the bundle's files there, and returns its components. What a site decides itself stays the site's.
+/// Puts the bundle's files there, and returns its components. The site's own decisions stay.
 fn place_files(staged: &Staged, bundle: &Bundle, grants: bool) -> std::io::Result<Vec<String>> {
     let mut components = Vec::new();
     // Before anything is written: afterwards all are the bundle's.
@@ -193,7 +193,7 @@ fn merge_statements(there: &[u8], new: &[u8]) -> std::io::Result<Vec<u8>> {
     Ok(all.to_text().into_bytes())
 }
 
-/// Admits one component where it is staged, and tells what that changes.
+/// Admits one component where it is staged, and returns the changes.
 async fn admit_component(
     staged: &Staged,
     bundle: &Bundle,

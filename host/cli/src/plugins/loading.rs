@@ -51,8 +51,8 @@ impl Loading {
         Self(future::ready(Ok(Arc::default())).boxed().shared())
     }
 
-    /// The plugins that take part, for the engine to wait for; what is to be known of the others, and of their directory, is
-    /// passed to `report` once they are loaded.
+    /// Returns the plugins that take part, for the engine to wait for. Once they are loaded, `report` gets notes about the other
+    /// plugins and the directory.
     pub(crate) fn participating(&self, report: impl FnOnce(&[Note]) + Send + 'static) -> Plugins {
         let loading = self.0.clone();
         Plugins::from_future(async move {

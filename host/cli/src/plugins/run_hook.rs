@@ -1,6 +1,6 @@
 //! `pivot-host plugin run`: one hook on objects from a file.
 //!
-//! Vendors see here what a move would do: the same sandbox, the same host functions, the same bounds. A patch is applied and the
+//! Vendors see the behaviour of a move: the same sandbox, the same host functions, the same bounds. A patch is applied and the
 //! hook called again, because a move gives up on a plugin that always wants another patch.
 
 use std::path::Path;

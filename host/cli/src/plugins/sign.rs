@@ -36,7 +36,7 @@ pub(crate) struct Subject {
     pub(crate) checked: Option<PathBuf>,
 }
 
-/// Signs a component, prints what somebody else is to sign, or adds what somebody else signed.
+/// Signs a component, prints a statement for another signer, or adds another signer's signature.
 pub(super) async fn run(
     claim: PluginClaim,
     checked: Option<&Path>,

@@ -33,7 +33,7 @@ pub(crate) struct TrustFile {
 }
 
 impl TrustFile {
-    /// Reads what there is; none if the site has none and none is named.
+    /// Reads the trust file; `None` if the site has none and none is named.
     pub(crate) fn load(named: Option<&Path>) -> Result<Option<Self>, Text> {
         let mut open_to_others = Vec::new();
         let site = match fs::symlink_metadata(SITE) {
@@ -56,7 +56,7 @@ impl TrustFile {
         Ok(both.map(|policy| Self { policy: Arc::new(policy), files, open_to_others }))
     }
 
-    /// Reads what there is, if it has a rule about such things.
+    /// Reads the trust file, if it has a rule about the topic.
     pub(crate) fn with_rules(named: Option<&Path>, topic: Topic) -> Result<Option<Self>, Text> {
         Ok(Self::load(named)?
             .filter(|trust| trust.policy.rules().iter().any(|rule| rule.claim.topic() == topic)))
@@ -94,7 +94,7 @@ impl TrustFile {
         }
     }
 
-    /// For loading what was admitted before.
+    /// Returns the trust for loading plugins that were admitted before.
     pub(crate) fn for_loading(self) -> Trust {
         self.for_purpose(Purpose::Load)
     }
