@@ -42,13 +42,13 @@ pub(crate) fn trust_file_requiring_approval(named: Option<&Path>) -> Result<Opti
 }
 
 /// Reads the plan to carry out, if one is named, and judges its approvals by the trust file. If plans must be approved, a move
-/// without a plan is refused. A resume continues its move, and accepts no more risks than the approved plan: `beyond` returns
-/// the flags of this run that a plan's decisions lack.
+/// without a plan is refused. A resume continues its move, and accepts no more risks than the approved plan:
+/// `unapproved_risk_flags` returns the flags of this run that a plan's decisions lack.
 pub(crate) fn read_approved_plan(
     plan: Option<&Path>,
     trust: Option<&Path>,
     begins: bool,
-    beyond: impl FnOnce(&Decisions) -> Vec<String>,
+    unapproved_risk_flags: impl FnOnce(&Decisions) -> Vec<String>,
 ) -> Result<Approved, Text> {
     let trust = trust_file_requiring_approval(trust)?;
     let Some(file) = plan else {
@@ -68,7 +68,7 @@ pub(crate) fn read_approved_plan(
     let open = trust.open()?;
     let by = approved_by(file, &bytes, trust, begins)?;
     let shown = file.display();
-    let beyond = beyond(&plan.decisions);
+    let beyond = unapproved_risk_flags(&plan.decisions);
     if !beyond.is_empty() {
         let beyond = beyond.join(", ");
         return Err(format!(

@@ -31,7 +31,7 @@ pub(crate) use candidates::candidates;
 pub(crate) use checked::{Choices, Roles, Task, check};
 #[cfg(test)]
 pub(crate) use command::command;
-pub(crate) use command::{called, describe_variables_without_effect, parse};
+pub(crate) use command::{describe_variables_without_effect, invoked_name, parse};
 pub(crate) use describe::Description;
 pub(crate) use flags::{
     Color, Connection, FromCluster, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb, ToCluster,

@@ -387,7 +387,7 @@ impl<'a> Command<'a> {
         let Choices { plan, with, .. } = self.choices;
         let begins = matches!(command, MoveOrResume::Move);
         let read = approval::read_approved_plan(plan.as_deref(), with.trust.as_deref(), begins, |plan| {
-            self.choices.beyond(plan)
+            self.choices.unapproved_risk_flags(plan)
         });
         let approved = read.map_err(|error| self.report_failure(Exit::Refused, &error, UNTOUCHED))?;
         match &approved.plan {

@@ -92,11 +92,11 @@ impl Commands {
         // It has what was decided about waiting, too.
         let plan = plan.iter().flat_map(|file| flag_words("--plan", &file.display().to_string()));
         let common: Vec<String> = plan.chain(with.clone()).collect();
-        let finishing = [common.clone(), choices.decided_for_handover()].concat();
-        let going_on = [common, choices.decided()].concat();
+        let finishing = [common.clone(), choices.flags_to_finish_handover()].concat();
+        let going_on = [common, choices.flags_to_resume()].concat();
         let target_given = names_cluster(connection);
         let workload = match (&ends.target, &connection.to.to_workload) {
-            (TargetEnd::Workload(workload), _) => Some(workload.named()),
+            (TargetEnd::Workload(workload), _) => Some(workload.display_name()),
             (_, typed) => typed.clone(),
         };
         Self {
@@ -540,8 +540,8 @@ pub(crate) mod tests {
                         assert_eq!((&after.with, &after.add), (&before.with, &before.add), "{line}");
                         let accepted = |choices: &Choices| {
                             let words = match next {
-                                Next::FinishHandover => choices.decided_for_handover(),
-                                _ => choices.decided(),
+                                Next::FinishHandover => choices.flags_to_finish_handover(),
+                                _ => choices.flags_to_resume(),
                             };
                             words.into_iter().skip_while(|word| word != "--accept").collect::<Vec<_>>()
                         };

@@ -42,7 +42,7 @@ impl Reporting {
 
     /// Records and shows events, because both sides are open.
     pub(crate) fn watching(&self, sides: (&str, &str), progress: &Arc<Progress>) -> Arc<dyn Watcher> {
-        self.recorder.between(sides, progress);
+        self.recorder.set_sides(sides, progress);
         self.recorder.clone()
     }
 
@@ -89,7 +89,7 @@ impl Reporting {
     fn write_report(&self, ending: &Ending) {
         let Some(file) = self.take_file() else { return };
         let path = file.path().to_owned();
-        let text = self.recorder.ended(self.command, &self.by, file.is_page(), ending);
+        let text = self.recorder.build_report(self.command, &self.by, file.is_page(), ending);
         match file.write_text(&text) {
             Ok(()) => self.output.note(format!("report: {}", path.display())),
             Err(error) => {

@@ -34,7 +34,7 @@ pub(crate) fn main(typed: Vec<OsString>) -> ExitCode {
 const COMPLETING: &str = "kubectl_complete-pivot";
 
 fn run_typed(typed: &[OsString]) -> u8 {
-    if args::called(typed) == Some(COMPLETING) {
+    if args::invoked_name(typed) == Some(COMPLETING) {
         output_for(Color::Never, plain_settings()).own(&args::candidates(typed.get(1..).unwrap_or_default()));
         return exit::DONE;
     }
@@ -95,7 +95,7 @@ fn output_for(color: Color, settings: OutputSettings) -> Arc<Output> {
 
 /// The name we were called by, for lines that suggest a command.
 fn program_name(typed: &[OsString]) -> String {
-    match args::called(typed) {
+    match args::invoked_name(typed) {
         Some("kubectl-pivot") => "kubectl pivot".into(),
         Some("clusterctl-pivot") => "clusterctl pivot".into(),
         _ => "pivot-host".into(),

@@ -25,12 +25,12 @@ use crate::view::View;
 
 /// The first pause after a failure doubles each time, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
 /// The pause before the next attempt at a Pivot that waits until clusters are built.
 const WAITING_PAUSE: Duration = Duration::from_secs(15);
 /// The longest pause for a stalled Pivot. The first one is as long as for a Pivot that waits: the missing change may be in either
 /// cluster, and a Secret may be created seconds after its Pivot.
-const LONGEST_STALLED_PAUSE: Duration = Duration::from_secs(600);
+const MAX_STALLED_PAUSE: Duration = Duration::from_secs(600);
 
 /// The result of an attempt, which decides when the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +70,9 @@ impl Verdict {
         match self {
             Self::Done | Self::Over | Self::Gone => None,
             Self::Halted => Some(Duration::ZERO),
-            Self::Retry => Some(double_pause(failures, FIRST_PAUSE, LONGEST_PAUSE)),
+            Self::Retry => Some(double_pause(failures, FIRST_PAUSE, MAX_PAUSE)),
             Self::Waits => Some(WAITING_PAUSE),
-            Self::Stalled => Some(double_pause(failures, WAITING_PAUSE, LONGEST_STALLED_PAUSE)),
+            Self::Stalled => Some(double_pause(failures, WAITING_PAUSE, MAX_STALLED_PAUSE)),
         }
     }
 }
@@ -501,7 +501,7 @@ mod tests {
         };
         assert_eq!(pauses(Verdict::Retry), [5, 10, 20, 40, 80, 160, 300, 300]);
         assert_eq!(pauses(Verdict::Stalled), [15, 30, 60, 120, 240, 480, 600, 600]);
-        assert_eq!(Verdict::Retry.retry_pause(u32::MAX), Some(LONGEST_PAUSE));
+        assert_eq!(Verdict::Retry.retry_pause(u32::MAX), Some(MAX_PAUSE));
     }
 
     fn stop(failure: Failure, exit: Exit, phase: Option<Phase>) -> Stop {

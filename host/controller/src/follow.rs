@@ -20,7 +20,7 @@ use crate::resource::Pivot;
 
 /// The pause before the next list: short after a watch that ended, longer after one that failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// Most changes that may wait to be handled.
 const MAX_WAITING_CHANGES: usize = 64;
 /// Pivots that are read at once.
@@ -70,7 +70,7 @@ pub(crate) async fn wait_until_readable(home: &Home, metrics: &Metrics) {
 fn report_unreadable(error: &PlaceError, metrics: &Metrics, pause: Duration) -> Duration {
     tracing::warn!(%error, "the Pivots can't be read");
     metrics.add_obstacle(PIVOTS_UNREADABLE, error.to_string());
-    pause_after(error, (pause * 2).min(LONGEST_PAUSE))
+    pause_after(error, (pause * 2).min(MAX_PAUSE))
 }
 
 pub(crate) fn follow_pivots(home: Arc<Home>, metrics: Arc<Metrics>) -> Changes {

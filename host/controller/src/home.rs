@@ -16,7 +16,7 @@ use crate::status::{Status, current_time};
 const MAX_TRIES: usize = 5;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause that a server can ask for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// The component that Events name.
 const EVENT_SOURCE: &str = "pivot-host";
 /// Annotations of the Secrets that the controller keeps for targets: the Pivot, and the Cluster.
@@ -248,7 +248,7 @@ pub(crate) async fn retry_request<T, F: Future<Output = Result<T, PlaceError>>>(
 
 /// Returns the pause after a failed request. The server may ask for a longer one than usual.
 pub(crate) fn pause_after(error: &PlaceError, usual: Duration) -> Duration {
-    error.retry_after().map_or(usual, |asked| asked.clamp(usual, LONGEST_PAUSE.max(usual)))
+    error.retry_after().map_or(usual, |asked| asked.clamp(usual, MAX_PAUSE.max(usual)))
 }
 
 #[cfg(test)]

@@ -23,8 +23,8 @@ const POD_UID: &str = "POD_UID";
 /// Label of namespaces whose pods may read the metrics.
 const READS_METRICS: &str = "pivot-host.io/reads-metrics";
 /// The memory of an agent, and of a controller, which holds answers of clusters of others: a part of it is what they may take.
-const AGENT_MEMORY: &str = "1Gi";
-const CONTROLLER_MEMORY: &str = "4Gi";
+const AGENT_MEMORY_LIMIT: &str = "1Gi";
+const CONTROLLER_MEMORY_LIMIT: &str = "4Gi";
 /// Path at which the certificate is mounted.
 const TLS_PATH: &str = "/tls";
 
@@ -294,7 +294,7 @@ fn controller_deployment(installation: &Installation) -> Value {
         namespace,
         image,
         replicas: *replicas,
-        memory: CONTROLLER_MEMORY,
+        memory: CONTROLLER_MEMORY_LIMIT,
         strategy: "RollingUpdate",
         ports: [port("http", HTTP_PORT), port("health", HEALTH_PORT)]
             .into_iter()
@@ -368,7 +368,7 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
         namespace,
         image,
         replicas: 1,
-        memory: AGENT_MEMORY,
+        memory: AGENT_MEMORY_LIMIT,
         strategy: "Recreate",
         args,
         env: Vec::new(),

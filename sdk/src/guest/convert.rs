@@ -6,7 +6,7 @@ use super::bindings::{
 };
 use crate::{About, Error, Finding, Key, Kind, Kubectl, Problem, Relation, Severity, Side};
 
-pub(super) fn wit_error(error: Error) -> types::Error {
+pub(super) fn error_to_wit(error: Error) -> types::Error {
     types::Error { code: error.code.into_owned(), message: error.message }
 }
 
@@ -14,19 +14,19 @@ pub(super) fn error_from_wit(error: types::Error) -> Error {
     Error { code: error.code.into(), message: error.message }
 }
 
-pub(super) fn wit_side(side: Side) -> types::Side {
+pub(super) fn side_to_wit(side: Side) -> types::Side {
     match side {
         Side::Source => types::Side::Source,
         Side::Target => types::Side::Target,
     }
 }
 
-pub(super) fn wit_kind(kind: Kind) -> types::Kind {
+pub(super) fn kind_to_wit(kind: Kind) -> types::Kind {
     types::Kind { group: kind.group.into_owned(), name: kind.kind.into_owned() }
 }
 
 /// None: the namespaces that move. Some: one, `*` for all.
-pub(super) fn wit_scope(namespace: Option<String>) -> types::Scope {
+pub(super) fn scope_to_wit(namespace: Option<String>) -> types::Scope {
     match namespace {
         None => types::Scope::Moving,
         Some(all) if all == "*" => types::Scope::All,
@@ -39,45 +39,45 @@ pub(super) fn key_from_wit(key: types::ObjectKey) -> Key {
     Key { kind: Kind::from_parts(group, kind), namespace, name }
 }
 
-fn wit_key(key: Key) -> types::ObjectKey {
-    types::ObjectKey { kind: wit_kind(key.kind), namespace: key.namespace, name: key.name }
+fn key_to_wit(key: Key) -> types::ObjectKey {
+    types::ObjectKey { kind: kind_to_wit(key.kind), namespace: key.namespace, name: key.name }
 }
 
-pub(super) fn wit_finding(finding: Finding) -> check::Finding {
+pub(super) fn finding_to_wit(finding: Finding) -> check::Finding {
     let severity = match finding.severity {
         Severity::Note => check::Severity::Note,
         Severity::Warn => check::Severity::Warn,
         Severity::Wait => check::Severity::Wait,
         Severity::Stop => check::Severity::Stop,
     };
-    check::Finding { severity, problem: wit_problem(finding.problem) }
+    check::Finding { severity, problem: problem_to_wit(finding.problem) }
 }
 
-pub(super) fn wit_problem(problem: Problem) -> types::Problem {
+pub(super) fn problem_to_wit(problem: Problem) -> types::Problem {
     let Problem { code, message, objects, remedy, command } = problem;
     let command =
-        command.map(|Kubectl { side: of, arguments }| types::Kubectl { side: wit_side(of), arguments });
+        command.map(|Kubectl { side: of, arguments }| types::Kubectl { side: side_to_wit(of), arguments });
     types::Problem {
         code: code.into_owned(),
         message,
-        objects: objects.into_iter().map(wit_key).collect(),
+        objects: objects.into_iter().map(key_to_wit).collect(),
         remedy,
         command,
         extra: Vec::new(),
     }
 }
 
-pub(super) fn wit_relation(relation: Relation) -> relate::Relation {
+pub(super) fn relation_to_wit(relation: Relation) -> relate::Relation {
     match relation {
-        Relation::Link(key) => relate::Relation::Link(wit_key(key)),
-        Relation::Need(key) => relate::Relation::Need(wit_key(key)),
-        Relation::Share(key) => relate::Relation::Share(wit_key(key)),
+        Relation::Link(key) => relate::Relation::Link(key_to_wit(key)),
+        Relation::Need(key) => relate::Relation::Need(key_to_wit(key)),
+        Relation::Share(key) => relate::Relation::Share(key_to_wit(key)),
         Relation::Leave(reason) => relate::Relation::Leave(reason),
         Relation::Keep(reason) => relate::Relation::Keep(reason),
     }
 }
 
-pub(super) fn wit_description(about: About) -> describe::Description {
+pub(super) fn description_to_wit(about: About) -> describe::Description {
     let About {
         name,
         version,
@@ -95,21 +95,21 @@ pub(super) fn wit_description(about: About) -> describe::Description {
     let seen = kinds.into_iter().map(|kind| {
         let understood = versions.iter().filter(|one| one.kind == kind);
         let understood = understood.flat_map(|one| one.versions.iter().cloned()).collect();
-        describe::SeenKind { kind: wit_kind(kind), versions: understood }
+        describe::SeenKind { kind: kind_to_wit(kind), versions: understood }
     });
     let reached = reach.into_iter().map(|reach| describe::Reach {
-        kind: wit_kind(reach.kind),
+        kind: kind_to_wit(reach.kind),
         namespace: Some(reach.namespace).filter(|namespace| namespace != "*"),
         deletes: reach.delete,
     });
     let changes = changes.into_iter().map(|change| describe::Change {
         hook: change.hook.as_str().to_owned(),
-        kind: wit_kind(change.kind),
+        kind: kind_to_wit(change.kind),
     });
     let reads = reads.into_iter().map(|read| describe::Read {
-        kind: wit_kind(read.kind),
-        side: wit_side(read.side),
-        scope: wit_scope(read.namespace),
+        kind: kind_to_wit(read.kind),
+        side: side_to_wit(read.side),
+        scope: scope_to_wit(read.namespace),
     });
     describe::Description {
         name,

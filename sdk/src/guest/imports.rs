@@ -19,7 +19,7 @@ pub(crate) fn move_id() -> String {
 }
 
 pub(crate) fn place_type(side: Side) -> String {
-    context::place(convert::wit_side(side))
+    context::place(convert::side_to_wit(side))
 }
 
 pub(crate) fn target_namespace(source: &str) -> String {
@@ -27,7 +27,7 @@ pub(crate) fn target_namespace(source: &str) -> String {
 }
 
 pub(crate) fn list_providers(side: Side) -> Result<Vec<Provider>> {
-    let answer = context::providers(convert::wit_side(side)).map_err(convert::error_from_wit)?;
+    let answer = context::providers(convert::side_to_wit(side)).map_err(convert::error_from_wit)?;
     let providers = answer.into_iter().map(|provider| {
         let context::Provider { name, provider_type, version, namespace, extra: _ } = provider;
         Provider { name, provider_type, version, namespace }
@@ -67,9 +67,9 @@ pub(crate) fn write_log(level: Level, message: &str) {
 
 pub(crate) fn read_objects(queries: &[Query]) -> Vec<Result<Vec<String>>> {
     let wit_queries = queries.iter().map(|query| wit_objects::Query {
-        side: convert::wit_side(query.side),
-        kind: convert::wit_kind(query.kind.clone()),
-        scope: convert::wit_scope(query.namespace.clone()),
+        side: convert::side_to_wit(query.side),
+        kind: convert::kind_to_wit(query.kind.clone()),
+        scope: convert::scope_to_wit(query.namespace.clone()),
         name: query.name.clone(),
         extra: Vec::new(),
     });
@@ -82,7 +82,7 @@ pub(crate) fn probe_endpoints(probes: &[Probe]) -> Vec<Result<Answer>> {
         Target::Tcp(address) => endpoints::Target::Tcp(address),
         Target::HttpGet(url) => endpoints::Target::HttpGet(url),
         Target::Service(Service { side, namespace, name, port, path }) => {
-            let side = convert::wit_side(side);
+            let side = convert::side_to_wit(side);
             endpoints::Target::Service(endpoints::Service { side, namespace, name, port, path })
         }
     };

@@ -153,7 +153,7 @@ impl<P: Exported> Harness<P> {
             self.fail_test(hook, None, "the host does not call it: export! does not name it");
         }
         let mut once = || {
-            let answer = self.fake.answer_during(hook, || P::configure().and_then(|plugin| ask(&plugin)));
+            let answer = self.fake.answer_hook(hook, || P::configure().and_then(|plugin| ask(&plugin)));
             let wrongs = std::mem::take(&mut self.fake.wrongs);
             match wrongs.first() {
                 Some(wrong) => Err(wrong.clone()),

@@ -67,7 +67,7 @@ impl Fake {
     }
 
     /// Answers with this host while `ask` runs, and records the calls.
-    pub(super) fn answer_during<T>(&mut self, hook: Hook, ask: impl FnOnce() -> T) -> T {
+    pub(super) fn answer_hook<T>(&mut self, hook: Hook, ask: impl FnOnce() -> T) -> T {
         let mut fake = self.clone();
         fake.hook = Some(hook);
         fake.log.clear();

@@ -111,7 +111,7 @@ impl Choices {
         };
         let namespaces = &options.scope.namespaces;
         options.scope.clusters =
-            self.clusters.iter().filter_map(|cluster| cluster.within(namespaces)).collect();
+            self.clusters.iter().filter_map(|cluster| cluster.full_name(namespaces)).collect();
         options
     }
 
@@ -148,20 +148,20 @@ impl Choices {
     }
 
     /// The flags that accept dangers which a plan doesn't have.
-    pub(crate) fn beyond(&self, plan: &Decisions) -> Vec<String> {
+    pub(crate) fn unapproved_risk_flags(&self, plan: &Decisions) -> Vec<String> {
         let beyond = self.options.accept.without(&plan.accept);
         risks::words(&beyond).chunks(2).map(|words| words.join(" ")).collect()
     }
 
     /// The flags that a run that continues this move needs too: without them it would stop, or wait, where this run did not.
-    pub(crate) fn decided(&self) -> Vec<String> {
+    pub(crate) fn flags_to_resume(&self) -> Vec<String> {
         let gone = matches!(self.ends.source, SourceEnd::Gone).then(|| "--without-source".to_owned());
         let accepted = self.accept_flags(AcceptedBy::Resume);
         gone.into_iter().chain(self.batch_flag()).chain(accepted).collect()
     }
 
     /// Returns these flags for a run that finishes the handover.
-    pub(crate) fn decided_for_handover(&self) -> Vec<String> {
+    pub(crate) fn flags_to_finish_handover(&self) -> Vec<String> {
         self.batch_flag().into_iter().chain(self.accept_flags(AcceptedBy::FinishHandover)).collect()
     }
 
@@ -200,8 +200,8 @@ fn task(verb: Verb) -> Result<Task> {
                 None => {
                     // A plan that is saved accepts for the run that carries it out.
                     let by = if out.is_some() { AcceptedBy::Move } else { AcceptedBy::Plan };
-                    let choices = moving(connection, selection, handover, DryRun::Plan, by)?;
-                    Task::Plan(Choices { tree, out, report: reported(kept)?, ..choices })
+                    let choices = build_move_choices(connection, selection, handover, DryRun::Plan, by)?;
+                    Task::Plan(Choices { tree, out, report: report_file(kept)?, ..choices })
                 }
             }
         }
@@ -246,12 +246,12 @@ fn move_task(typed: MoveOrAsk) -> Result<Task> {
         wait_for_provisioning,
         kept,
     } = typed;
-    let (report, dry_run) = (reported(kept)?, dry_run_args.dry_run());
+    let (report, dry_run) = (report_file(kept)?, dry_run_args.dry_run());
     // As clusterctl does: a command of its name without a target is about the current context.
     let is_implied = connection.from_directory.is_some() && !names_target(&connection);
     let choices = match is_implied {
         true => moving_to_current_context(connection, selection, dry_run)?,
-        false => moving(connection, selection, false, dry_run, AcceptedBy::Move)?,
+        false => build_move_choices(connection, selection, false, dry_run, AcceptedBy::Move)?,
     };
     let options = waiting(Options { break_lease, ..choices.options }, &waits)?;
     let choices = Choices { report, options, ..choices };
@@ -278,7 +278,7 @@ fn rbac(typed: Rbac) -> Result<Task> {
     } = typed;
     let to_files = ToDirectory { to_directory, encrypt_to: None };
     let connection = Connection { from, to, from_directory, identity, to_files };
-    let choices = moving(connection, selection, handover, DryRun::Plan, AcceptedBy::Plan)?;
+    let choices = build_move_choices(connection, selection, handover, DryRun::Plan, AcceptedBy::Plan)?;
     if let Some(risk) = choices.without_kind.first() {
         return usage(risks::needs_kinds(*risk, &BTreeSet::new()));
     }
@@ -303,7 +303,7 @@ fn rbac(typed: Rbac) -> Result<Task> {
 }
 
 /// The file of a report, whose name says in which form.
-fn reported(Kept { report }: Kept) -> Result<Option<PathBuf>> {
+fn report_file(Kept { report }: Kept) -> Result<Option<PathBuf>> {
     match report {
         Some(path) if !has_form(&path) => {
             usage(format!("--report {:?}: the name has to end in .html or .json", path.display().to_string()))
@@ -337,9 +337,9 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
         typed;
     let to_files = ToDirectory { to_directory: Some(directory), encrypt_to };
     let connection = Connection { from, to_files, ..Connection::default() };
-    let report = reported(kept)?;
+    let report = report_file(kept)?;
     let dry_run = dry_run_args.dry_run();
-    let choices = moving(connection, selection, true, dry_run, AcceptedBy::StartHandover)?;
+    let choices = build_move_choices(connection, selection, true, dry_run, AcceptedBy::StartHandover)?;
     if dry_run != DryRun::Off {
         return Ok(Task::Plan(Choices { report, ..choices }));
     }
@@ -359,7 +359,7 @@ fn finish_handover(typed: HandoverFinish) -> Result<Task> {
     }
     let (accept, without_kind) = read_risks(&accept, AcceptedBy::FinishHandover)?;
     let options = Options { accept, break_lease, ..choices.options };
-    let (report, options) = (reported(kept)?, waiting(options, &waits)?);
+    let (report, options) = (report_file(kept)?, waiting(options, &waits)?);
     let choices = Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices };
     Ok(Task::Resume(choices, Resume { move_id: which, imported: true, ..Resume::default() }))
 }
@@ -375,7 +375,7 @@ fn cancel_handover(typed: HandoverCancel) -> Result<Task> {
     let choices = about_a_move("handover cancel", connection, true, absent)?;
     let rollback = Rollback { move_id: which, absent, ..Rollback::default() };
     let options = Options { break_lease, accept, ..choices.options };
-    Ok(Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices }, rollback))
+    Ok(Task::Rollback(Choices { options, report: report_file(kept)?, with, ..choices }, rollback))
 }
 
 /// A move out of a directory into the cluster of the current context.
@@ -386,13 +386,14 @@ fn moving_to_current_context(
 ) -> Result<Choices> {
     // An empty file name is none: the usual rules find the kubeconfig.
     let to = ToCluster { to_kubeconfig: Some(PathBuf::new()), ..connection.to };
-    let choices = moving(Connection { to, ..connection }, selection, false, dry_run, AcceptedBy::Move)?;
+    let choices =
+        build_move_choices(Connection { to, ..connection }, selection, false, dry_run, AcceptedBy::Move)?;
     let to = ToCluster { to_kubeconfig: None, ..choices.connection.to.clone() };
     let connection = Connection { to, ..choices.connection };
     Ok(Choices { connection, target_is_implied: true, ..choices })
 }
 
-fn moving(
+fn build_move_choices(
     connection: Connection,
     selection: Selection,
     handover: bool,
@@ -515,7 +516,7 @@ fn resume_task(typed: ResumeArgs) -> Result<Task> {
         pause: full_names("--pause", &pause)?,
     };
     let options = Options { accept, break_lease, ..choices.options };
-    let report = reported(kept)?;
+    let report = report_file(kept)?;
     let options = waiting(options, &waits)?;
     let choices = Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices };
     Ok(Task::Resume(choices, resume))
@@ -540,7 +541,7 @@ fn rollback_task(typed: RollbackArgs) -> Result<Task> {
     let choices = about_a_move("rollback", connection, true, absent)?;
     let rollback = Rollback { move_id: which, absent, unpause: full_names("--unpause", &unpause)? };
     let options = Options { break_lease, accept, ..choices.options };
-    Ok(Task::Rollback(Choices { options, report: reported(kept)?, with, ..choices }, rollback))
+    Ok(Task::Rollback(Choices { options, report: report_file(kept)?, with, ..choices }, rollback))
 }
 
 /// The choices for commands about a move under way: its record has the rest.

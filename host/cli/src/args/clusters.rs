@@ -32,7 +32,7 @@ impl Cluster {
     }
 
     /// Its full name; without a namespace, it is in the one that moves.
-    pub(super) fn within(&self, namespaces: &Namespaces) -> Option<ClusterName> {
+    pub(super) fn full_name(&self, namespaces: &Namespaces) -> Option<ClusterName> {
         let one = match namespaces {
             Namespaces::All => None,
             Namespaces::One(one) => Some(one),

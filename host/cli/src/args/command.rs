@@ -135,7 +135,7 @@ impl TypedValueParser for WithoutPictures {
 }
 
 /// The name we were called by.
-pub(crate) fn called(typed: &[OsString]) -> Option<&str> {
+pub(crate) fn invoked_name(typed: &[OsString]) -> Option<&str> {
     typed.first().and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str())
 }
 
@@ -187,7 +187,7 @@ fn with_help(command: Command, of: Option<&str>, name: &str) -> Command {
 
 /// Parses a command line.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut command = command(called(typed));
+    let mut command = command(invoked_name(typed));
     let matches = command
         .try_get_matches_from_mut(levels_as_flags(typed))
         .map_err(|error| risks::drop_risky_tips(error, || usage_of(&command, typed)))

@@ -351,7 +351,7 @@ fn waiting_is_said_as_people_say_it() {
         "--accept",
         "takeover-unchecked",
     ];
-    assert_eq!(options.decided(), decided);
+    assert_eq!(options.flags_to_resume(), decided);
     let options = options.options(None);
     assert_eq!(options.pause_timeout, Duration::from_secs(90));
     assert_eq!(options.check_timeout, Duration::from_secs(5400));

@@ -50,7 +50,7 @@ impl Workload {
     }
 
     /// `NAMESPACE/NAME` as far as that is known.
-    pub(crate) fn named(&self) -> String {
+    pub(crate) fn display_name(&self) -> String {
         match &self.within {
             Within::Namespace(namespace) => format!("{namespace}/{}", self.name),
             Within::OfContext | Within::Any => self.name.clone(),

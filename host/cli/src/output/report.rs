@@ -51,13 +51,13 @@ impl Recorder {
     }
 
     /// Both sides are known: the run begins.
-    pub(crate) fn between(&self, (source, target): (&str, &str), progress: &Arc<Progress>) {
+    pub(crate) fn set_sides(&self, (source, target): (&str, &str), progress: &Arc<Progress>) {
         *lock_mutex(&self.sides) = (source.to_owned(), target.to_owned());
         *lock_mutex(&self.progress) = Some(progress.clone());
     }
 
     /// The report: a page, or a document.
-    pub(crate) fn ended(&self, command: &str, by: &str, page: bool, ending: &Ending) -> String {
+    pub(crate) fn build_report(&self, command: &str, by: &str, page: bool, ending: &Ending) -> String {
         let milliseconds = self.elapsed();
         let mut seen = lock_mutex(&self.seen);
         seen.end(milliseconds);

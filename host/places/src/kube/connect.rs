@@ -312,14 +312,14 @@ fn build_client(config: Config, resolver: Resolver) -> Result<::kube::Client, ::
     tcp.set_keepalive_retries(Some(3));
     // kube's own connector leaves Nagle's algorithm enabled, which delays the tail of a body by up to 40 ms.
     tcp.set_nodelay(true);
-    let Some(proxy) = config.proxy_url.clone() else { return build_client_over(&config, tcp) };
+    let Some(proxy) = config.proxy_url.clone() else { return build_client_with_connector(&config, tcp) };
     match proxy.scheme_str() {
-        Some("socks5") => build_client_over(&config, SocksV5::new(proxy, tcp)),
+        Some("socks5") => build_client_with_connector(&config, SocksV5::new(proxy, tcp)),
         Some("https") => {
             let tls = config.rustls_https_connector_with_connector(tcp)?;
-            build_client_over(&config, proxy_tunnel(&proxy, tls))
+            build_client_with_connector(&config, proxy_tunnel(&proxy, tls))
         }
-        _ => build_client_over(&config, proxy_tunnel(&proxy, tcp)),
+        _ => build_client_with_connector(&config, proxy_tunnel(&proxy, tcp)),
     }
 }
 
@@ -336,7 +336,7 @@ fn proxy_tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
 /// Puts a future on the heap, where it may be moved.
 type Boxed<F> = fn(F) -> Pin<Box<F>>;
 
-fn build_client_over<C>(config: &Config, connector: C) -> Result<::kube::Client, ::kube::Error>
+fn build_client_with_connector<C>(config: &Config, connector: C) -> Result<::kube::Client, ::kube::Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,

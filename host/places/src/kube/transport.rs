@@ -369,7 +369,7 @@ pub(super) fn error_chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);
     while let Some(error) = cause {
-        let unquoted = plugin_error_text(error);
+        let unquoted = credential_plugin_error_text(error);
         cause = if unquoted.is_some() { None } else { error.source() };
         let next = unquoted.unwrap_or_else(|| error.to_string());
         if text.is_empty() {
@@ -384,7 +384,7 @@ pub(super) fn error_chain(error: &(dyn StdError + 'static)) -> String {
 
 /// Returns the text for a credential plugin's failure. kube's own text quotes its environment, its arguments and its output,
 /// which may contain tokens; only what the plugin wrote to stderr for people is passed on.
-fn plugin_error_text(error: &(dyn StdError + 'static)) -> Option<String> {
+fn credential_plugin_error_text(error: &(dyn StdError + 'static)) -> Option<String> {
     let auth = match error.downcast_ref() {
         Some(::kube::Error::Auth(auth)) => auth,
         _ => error.downcast_ref::<AuthError>()?,

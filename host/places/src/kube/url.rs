@@ -37,14 +37,14 @@ pub(super) fn object_path(kind: &Kind, key: &Key) -> Result<String> {
     if key.name.is_empty() {
         return Err(PlaceError::Invalid(format!("{} without a name", kind.group_kind)));
     }
-    let namespace = checked_namespace(kind, key.namespace.as_deref())?;
+    let namespace = resolve_namespace(kind, key.namespace.as_deref())?;
     Ok(format!("{}/{}", collection_path(kind, namespace), escape_segment(&key.name)))
 }
 
 /// Returns the path where an object is created.
 pub(super) fn creation_path(kind: &Kind, body: &Value) -> Result<String> {
     let namespace = body.pointer("/metadata/namespace").and_then(Value::as_str);
-    Ok(collection_path(kind, checked_namespace(kind, namespace)?))
+    Ok(collection_path(kind, resolve_namespace(kind, namespace)?))
 }
 
 /// Returns the query of a write.
@@ -83,7 +83,7 @@ pub(super) fn service_path(service: &ServicePath) -> Result<String> {
     Ok(url)
 }
 
-fn checked_namespace<'a>(kind: &Kind, namespace: Option<&'a str>) -> Result<Option<&'a str>> {
+fn resolve_namespace<'a>(kind: &Kind, namespace: Option<&'a str>) -> Result<Option<&'a str>> {
     match namespace.filter(|namespace| !namespace.is_empty()) {
         None if kind.namespaced => {
             Err(PlaceError::Invalid(format!("{} without a namespace", kind.group_kind)))

@@ -94,7 +94,7 @@ fn kinds_of_a_move_are_named() {
 #[test]
 fn saved_plan_accepts_risks_of_its_run() {
     let saved = choices("pivot-host plan --out p.json --accept pause-unchecked");
-    assert!(saved.decided().ends_with(&["--accept".to_owned(), "pause-unchecked".to_owned()]));
+    assert!(saved.flags_to_resume().ends_with(&["--accept".to_owned(), "pause-unchecked".to_owned()]));
 }
 
 #[test]

@@ -102,11 +102,11 @@ fn reports_name_their_command() {
         refusals: Vec::new(),
     };
     for (command, title) in titles {
-        let report = Recorder::begin().ended(command, "jane", false, &ending);
+        let report = Recorder::begin().build_report(command, "jane", false, &ending);
         let report: Value = serde_json::from_str(&report).unwrap();
         schemas::check(&report);
         assert_eq!(report["command"], command);
-        let page = Recorder::begin().ended(command, "jane", true, &ending);
+        let page = Recorder::begin().build_report(command, "jane", true, &ending);
         assert!(page.contains(&format!("\"Report of {title}\"")), "{command}");
     }
 }

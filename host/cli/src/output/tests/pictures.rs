@@ -414,7 +414,7 @@ fn report_says_that_no_takeover_was_checked() {
             message: Vec::new(),
             refusals: Vec::new(),
         };
-        let page = Recorder::begin().ended("move", "jane", true, &ending);
+        let page = Recorder::begin().build_report("move", "jane", true, &ending);
         data(&page).0["head"]["verdict"].clone()
     };
     let text = "Moved, without checking that the target's controllers took over 2 kinds";
