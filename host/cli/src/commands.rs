@@ -114,13 +114,9 @@ impl<'a> Command<'a> {
         if let Some(code) = self.refuse_without_kind(MoveOrResume::Move).await {
             return code;
         }
-        let out = self
-            .choices
-            .out
-            .as_deref()
-            .map(|file| PrivateFile::reserve(file, "the plan", self.choices.inputs()));
-        let out = out.transpose();
-        let mut out = match out {
+        let out = self.choices.out.as_deref();
+        let out = out.map(|file| PrivateFile::reserve(file, "the plan", self.choices.inputs()));
+        let out = match out.transpose() {
             Ok(out) => out,
             Err(why) => return self.report_failure(Exit::Refused, &why.into(), UNTOUCHED),
         };
@@ -155,34 +151,44 @@ impl<'a> Command<'a> {
             progress.show_reported();
             return code;
         }
-        let disabled = plugins.disabled_plugins();
         let decided = (scope, decisions, operator);
         let planning = self.finish_planning(&opened, &plugins, &progress, decided, has_dry_run);
-        let stop = match result {
+        match result {
             Ok(plan) => {
-                if let Some(code) = planning.save(out.take(), &plan).await {
+                if let Some(code) = planning.save(out, &plan).await {
                     return code;
                 }
                 planning.show(plan, &[], true);
-                return exit::DONE;
+                exit::DONE
             }
-            Err(stop) => stop,
-        };
-        // A plan with problems can be looked at and compared, too.
+            Err(stop) => match self.show_stopped_plan(&planning, out, &progress, &stop).await {
+                Ok(shown) => self.report_stop(&stop, shown, &plugins.disabled_plugins()),
+                Err(code) => code,
+            },
+        }
+    }
+
+    /// Saves and shows a plan with problems, which can be looked at and compared, too. Otherwise returns the exit code.
+    async fn show_stopped_plan(
+        &self,
+        planning: &planning::Planning<'_>,
+        out: Option<PrivateFile>,
+        progress: &Progress,
+        stop: &Stop,
+    ) -> Result<AlreadyShown, u8> {
         if let (Some(plan), Failure::Refused(refusals)) = (progress.plan(), &stop.failure)
             && let Some(code) =
-                planning.save(out.take(), &Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }).await
+                planning.save(out, &Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }).await
         {
-            return code;
+            return Err(code);
         }
         // An older plan of this name must not pass for this one.
         if let (Failure::Empty(_), Some(file)) = (&stop.failure, &self.choices.out) {
             progress.show_reported();
             let why = format!("{stop}, so that no plan is saved; {} is as it was", file.display());
-            return self.report_failure(Exit::Empty, &why.into(), UNTOUCHED);
+            return Err(self.report_failure(Exit::Empty, &why.into(), UNTOUCHED));
         }
-        let shown = planning.show_stop(&progress, &stop);
-        self.report_stop(&stop, shown, &disabled)
+        Ok(planning.show_stop(progress, stop))
     }
 
     /// Writes a plan where a move would write its report. The plan is shown all the same if that fails.

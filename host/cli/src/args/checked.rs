@@ -29,7 +29,6 @@ use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerV
 use super::side::OneSide;
 use super::usage::{Result, usage};
 use super::values::{duration, namespace_map, timeout};
-use super::workload::Within;
 use crate::operator;
 use crate::private_file::has_form;
 
@@ -412,39 +411,15 @@ fn build_move_choices(
         with,
     } = selection;
     let mut ends = ends(&connection, None)?;
-    match (&ends.target, dry_run) {
-        (TargetEnd::None, DryRun::Off) => {
-            return usage(
-                "a target is required: --to-kubeconfig, --to-kubeconfig-context, --to-workload or --to-directory",
-            );
-        }
-        (TargetEnd::None | TargetEnd::Directory(_), DryRun::Server) => {
-            return usage(
-                "--dry-run=server asks the target's server, so it needs --to-kubeconfig or --to-workload",
-            );
-        }
-        _ => {}
-    }
+    check_target(&ends.target, dry_run)?;
     if handover && matches!(ends.source, SourceEnd::Directory(_)) {
         return usage("a handover leaves its source paused; no controller runs the objects of a directory");
     }
-    let namespace = match (namespace, all_namespaces, &ends.source) {
-        (Some(_), true, _) => return usage("--namespace and --all-namespaces exclude each other"),
-        (Some(name), false, _) => Namespace::Named(name),
-        (None, true, _) => Namespace::All,
-        // A directory has no context, and was made to be moved as a whole.
-        (None, false, SourceEnd::Directory(_)) => Namespace::All,
-        (None, false, _) => Namespace::OfContext,
-    };
+    let namespace = moved_namespace(namespace, all_namespaces, &ends.source)?;
     let (namespace, clusters) = clusters(&cluster, namespace)?;
-    // Unless its own namespace was typed, the target is looked for where the objects are that move.
     if let TargetEnd::Workload(workload) = &mut ends.target {
         workload.must_exist = true;
-        workload.within = match (&workload.within, &namespace) {
-            (Within::Any, Namespace::Named(name)) => Within::Namespace(name.clone()),
-            (Within::Any, Namespace::OfContext) => Within::OfContext,
-            (typed, _) => typed.clone(),
-        };
+        workload.search_moved_namespace(&namespace);
     }
     let (accept, without_kind) = read_risks(&accept, by)?;
     let (of_scope, accept) = accept.split_scope();
@@ -484,6 +459,30 @@ fn build_move_choices(
         with,
         options,
     })
+}
+
+/// Fails if the kind of target doesn't suit the command.
+fn check_target(target: &TargetEnd, dry_run: DryRun) -> Result<()> {
+    match (target, dry_run) {
+        (TargetEnd::None, DryRun::Off) => usage(
+            "a target is required: --to-kubeconfig, --to-kubeconfig-context, --to-workload or --to-directory",
+        ),
+        (TargetEnd::None | TargetEnd::Directory(_), DryRun::Server) => {
+            usage("--dry-run=server asks the target's server, so it needs --to-kubeconfig or --to-workload")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the namespaces that move, from the two flags about them.
+fn moved_namespace(named: Option<String>, all: bool, source: &SourceEnd) -> Result<Namespace> {
+    match (named, all, source) {
+        (Some(_), true, _) => usage("--namespace and --all-namespaces exclude each other"),
+        (Some(name), false, _) => Ok(Namespace::Named(name)),
+        // A directory has no context, and was made to be moved as a whole.
+        (None, true, _) | (None, false, SourceEnd::Directory(_)) => Ok(Namespace::All),
+        (None, false, _) => Ok(Namespace::OfContext),
+    }
 }
 
 fn resume_task(typed: ResumeArgs) -> Result<Task> {

@@ -2,6 +2,7 @@
 
 use pivot_places::ConnectOptions;
 
+use super::clusters::Namespace;
 use super::usage::{Result, usage};
 
 /// The workload cluster of a Cluster.
@@ -47,6 +48,15 @@ impl Workload {
         }
         let within = namespace.map_or(Within::Any, |namespace| Within::Namespace(namespace.to_owned()));
         Ok(Self { within, name: name.to_owned(), must_exist: false, options: ConnectOptions::default() })
+    }
+
+    /// Searches the namespace that moves, unless the Cluster's own namespace was typed.
+    pub(super) fn search_moved_namespace(&mut self, moved: &Namespace) {
+        self.within = match (&self.within, moved) {
+            (Within::Any, Namespace::Named(name)) => Within::Namespace(name.clone()),
+            (Within::Any, Namespace::OfContext) => Within::OfContext,
+            (typed, _) => typed.clone(),
+        };
     }
 
     /// `NAMESPACE/NAME` as far as that is known.
