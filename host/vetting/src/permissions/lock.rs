@@ -156,23 +156,28 @@ impl Lock {
         let mut text = format!("{HEAD}format = {FORMAT}\n");
         for entry in &self.entries {
             let Entry { name, version, sha256, size, passed: _, by, at, bundle } = entry;
-            // The four are words and numbers: checked when a plugin is described, and when a lock is read.
-            let _ = write!(
-                text,
-                "\n[[plugin]]\nname = \"{name}\"\nversion = \"{version}\"\nsha256 = \"{sha256}\"\nsize = {size}\n"
-            );
+            text.push_str("\n[[plugin]]\n");
+            for (key, value) in [("name", name), ("version", version), ("sha256", sha256)] {
+                write_value(&mut text, key, value);
+            }
+            let _ = writeln!(text, "size = {size}");
             // Any other value that was in the file has no effect, and is not written again.
             if entry.has_passed_trial(trial_terms) {
-                let _ = writeln!(text, "passed = \"{trial_terms}\"");
+                write_value(&mut text, "passed", trial_terms);
             }
             for (key, remark) in [("admitted-by", by), ("admitted-at", at), ("from-bundle", bundle)] {
                 if let Some(remark) = remark {
-                    let _ = writeln!(text, "{key} = {}", toml::Value::from(line(remark, REMARK)));
+                    write_value(&mut text, key, &line(remark, REMARK));
                 }
             }
         }
         text
     }
+}
+
+/// Writes a line with the value escaped, so that any text gives valid TOML.
+fn write_value(text: &mut String, key: &str, value: &str) {
+    let _ = writeln!(text, "{key} = {}", toml::Value::from(value));
 }
 
 #[cfg(test)]
@@ -258,6 +263,20 @@ mod tests {
         assert_eq!((passed, again.entries()[1].passed.as_deref()), (vec![true, false], None));
         let older = lock.to_text(TERMS).replace(TERMS, "pivot-host 0.0.1, 60 s");
         assert!(!Lock::parse(&older).unwrap().entries()[0].has_passed_trial(TERMS));
+    }
+
+    #[test]
+    fn any_text_in_a_lock_is_escaped() {
+        let text = "a \"quoted\" \\ program ='''\u{7f}\n\r[[plugin]]";
+        let mut lock = Lock::default();
+        lock.admit(Entry { passed: Some(text.into()), ..entry("a", "1") });
+        assert_eq!(Lock::parse(&lock.to_text(text)).unwrap(), lock);
+        let mut lock = Lock::default();
+        lock.admit(Entry { name: text.into(), version: text.into(), sha256: text.into(), ..entry("", "") });
+        let written: toml::Table = lock.to_text(TERMS).parse().unwrap();
+        for key in ["name", "version", "sha256"] {
+            assert_eq!(written["plugin"][0][key].as_str(), Some(text), "{key}");
+        }
     }
 
     #[test]
