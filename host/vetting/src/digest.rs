@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 const PREFIX: &str = "sha256:";
 
 /// The SHA-256 of bytes.
-pub fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
+pub(crate) fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
@@ -32,7 +32,7 @@ pub fn strip_sha256_prefix(text: &str) -> Option<&str> {
 }
 
 /// Returns true if a text is a SHA-256 in the spelling of this program.
-pub fn is_sha256(text: &str) -> bool {
+pub(crate) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 

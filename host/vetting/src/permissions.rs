@@ -30,8 +30,8 @@ pub use pattern::Pattern;
 pub use risk_summary::summarize_risks;
 
 pub use gates::{
-    Extent, denied_imports, intersect_reads, missing_grants, permitted_extent, permitted_kinds,
-    permitted_reach, surplus_grants,
+    Extent, denied_imports, missing_grants, permitted_extent, permitted_kinds, permitted_reach,
+    surplus_grants,
 };
 pub use grants::grants_section;
 

@@ -146,7 +146,7 @@ fn describe_namespace(read: &Read) -> String {
 }
 
 /// The intersection of both; none: empty. A read with a kind and a namespace can't be narrowed.
-pub fn intersect_reads(grant: &Read, declared: &Read) -> Option<Read> {
+pub(super) fn intersect_reads(grant: &Read, declared: &Read) -> Option<Read> {
     let namespace = match (&grant.namespace, &declared.namespace) {
         (Some(all), other) | (other, Some(all)) if all == "*" => other.clone(),
         (granted, asked) if granted == asked => asked.clone(),

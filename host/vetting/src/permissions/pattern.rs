@@ -47,7 +47,7 @@ impl Pattern {
     }
 
     /// The intersection of both; none: empty.
-    pub fn intersect(&self, other: &Self) -> Option<Self> {
+    pub(super) fn intersect(&self, other: &Self) -> Option<Self> {
         let port = match (self.port, other.port) {
             (Some(a), Some(b)) if a != b => return None,
             (a, b) => a.or(b),
@@ -76,7 +76,7 @@ impl Pattern {
     }
 
     /// Returns true if the pattern covers any host.
-    pub fn is_any_host(&self) -> bool {
+    pub(super) fn is_any_host(&self) -> bool {
         matches!(&self.host, Host::Any | Host::Network(Network { bits: 0, .. }))
     }
 

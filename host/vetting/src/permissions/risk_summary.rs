@@ -12,9 +12,8 @@ use pivot_core::reach::{EVERYWHERE, Reach};
 use pivot_core::refusal::some_of;
 use pivot_core::{GroupKind, Side};
 
-use crate::permissions::{
-    Change, Declaration, Grants, Pattern, Read, intersect_reads, permitted_kinds, permitted_reach,
-};
+use crate::permissions::gates::intersect_reads;
+use crate::permissions::{Change, Declaration, Grants, Pattern, Read, permitted_kinds, permitted_reach};
 
 /// Most kinds or endpoints that a sentence names.
 const NAMED: usize = 8;
