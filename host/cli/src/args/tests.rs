@@ -1,12 +1,15 @@
 //! Command lines, and the tasks they turn into.
 
+mod clusterctl;
 mod described;
 mod help;
 mod kubectl;
+mod later_commands;
 mod manual;
 mod pages;
 mod pivots;
 mod risks;
+mod selection;
 mod service;
 
 use std::path::PathBuf;
@@ -84,186 +87,6 @@ fn flags_have_variables_unless_they_accept_risks() {
         }
     }
     assert!(flags > 60, "{flags}");
-}
-
-#[test]
-fn clusterctl_lines_mean_what_they_meant() {
-    let choices = choices(
-        "clusterctl-pivot move --kubeconfig a --kubeconfig-context x --to-kubeconfig b \
-         --to-kubeconfig-context y -n ns --hide-api-warnings none",
-    );
-    let (SourceEnd::Kube(source), TargetEnd::Kube(target)) = (&choices.ends.source, &choices.ends.target)
-    else {
-        panic!("{:?}", choices.ends)
-    };
-    assert_eq!((source.kubeconfig.as_deref(), source.context.as_deref()), (Some("a".as_ref()), Some("x")));
-    assert_eq!((target.kubeconfig.as_deref(), target.context.as_deref()), (Some("b".as_ref()), Some("y")));
-    assert_eq!(choices.options(Some("other")).scope.namespaces, Namespaces::One("ns".into()));
-}
-
-#[test]
-fn examples_of_clusterctls_help_keep_their_meaning() {
-    let Task::Move(to_cluster) = meant("clusterctl-pivot move --to-kubeconfig=target-kubeconfig.yaml") else {
-        panic!()
-    };
-    let TargetEnd::Kube(target) = &to_cluster.ends.target else { panic!("{to_cluster:?}") };
-    assert_eq!(target.kubeconfig.as_deref(), Some("target-kubeconfig.yaml".as_ref()));
-    let Task::Move(to_files) = meant("clusterctl-pivot move --to-directory /tmp/backup-directory") else {
-        panic!()
-    };
-    assert!(matches!(to_files.ends.target, TargetEnd::Directory(_)) && !to_files.hands_over());
-    let line = "clusterctl-pivot move --from-directory /tmp/backup-directory";
-    let Task::Move(from_files) = meant(line) else { panic!() };
-    let TargetEnd::Kube(target) = &from_files.ends.target else { panic!("{from_files:?}") };
-    assert!(from_files.target_is_implied && target.context.is_none(), "{target:?}");
-    let named = from_files.with_target_context("prod");
-    let TargetEnd::Kube(target) = &named.ends.target else { panic!("{named:?}") };
-    assert_eq!(target.context.as_deref(), Some("prod"));
-    // Only where clusterctl has the command.
-    let Task::Plan(planned) = meant("pivot-host plan --from-directory d") else { panic!() };
-    assert!(matches!(planned.ends.target, TargetEnd::None));
-    assert!(!choices("pivot-host move --from-directory d --to-kubeconfig b").target_is_implied);
-}
-
-#[test]
-fn each_flag_of_clusterctls_move_is_here() {
-    let line = "clusterctl-pivot move --kubeconfig=a --kubeconfig-context=x --to-kubeconfig=b --to-kubeconfig-context=y \
-                --namespace=ns --dry-run=true --hide-api-warnings=none";
-    let Task::Plan(choices) = meant(line) else { panic!() };
-    assert_eq!(choices.options(None).scope.namespaces, Namespaces::One("ns".into()));
-    for (flag, hidden) in [("default", Hide::Default), ("all", Hide::All), ("none", Hide::None)] {
-        let line = format!("clusterctl-pivot move --to-directory d --hide-api-warnings {flag}");
-        assert_eq!(parsed(&line).unwrap().look.hide_api_warnings, hidden);
-    }
-}
-
-#[test]
-fn without_a_namespace_it_is_the_contexts() {
-    let choices = choices("pivot-host move --to-kubeconfig b");
-    let namespace = |of_context| choices.options(of_context).scope.namespaces;
-    assert_eq!(namespace(Some("ctx")), Namespaces::One("ctx".into()));
-    assert_eq!(namespace(None), Namespaces::One("default".into()));
-}
-
-#[test]
-fn a_directory_is_taken_whole() {
-    let whole = choices("pivot-host plan --from-directory d");
-    assert_eq!(whole.options(None).scope.namespaces, Namespaces::All);
-    let part = choices("pivot-host plan --from-directory d -n ns");
-    assert_eq!(part.options(None).scope.namespaces, Namespaces::One("ns".into()));
-}
-
-#[test]
-fn clusters_are_named_within_what_moves() {
-    let scope = |line: &str| {
-        let scope = choices(&format!("pivot-host move --to-kubeconfig b {line}")).options(Some("ctx")).scope;
-        format!("{:?} {scope}", scope.namespaces)
-    };
-    for (line, expected) in [
-        ("--cluster a", r#"One("ctx") Cluster ctx/a"#),
-        ("-n ns --cluster a --cluster ns/b", r#"One("ns") Clusters ns/a and ns/b"#),
-        ("--cluster a,b,a", r#"One("ctx") Clusters ctx/a and ctx/b"#),
-        // Their namespace is the one that moves, if nothing else was said.
-        ("--cluster ns/a --cluster ns/b", r#"One("ns") Clusters ns/a and ns/b"#),
-        ("-A --cluster ns/a --cluster other/a", "All Clusters ns/a and other/a"),
-        ("-n ns", r#"One("ns") namespace ns"#),
-    ] {
-        assert_eq!(scope(line), expected, "{line}");
-    }
-    for (line, expected) in [
-        ("-A --cluster a", expect!["--cluster a: with --all-namespaces, write it as NAMESPACE/NAME"]),
-        (
-            "-n ns --cluster other/a",
-            expect!["--cluster other/a is not in namespace ns, which is the one that moves"],
-        ),
-        (
-            "--cluster ns/a,b",
-            expect!["--cluster b: write NAMESPACE/NAME like the others, or add --namespace"],
-        ),
-        (
-            "--cluster ns/a,other/b",
-            expect!["Clusters of several namespaces (ns, other) need --all-namespaces"],
-        ),
-        (
-            "--cluster ns/a/b",
-            expect![[r#"--cluster "ns/a/b": "a/b" isn't a valid name; write NAME or NAMESPACE/NAME"#]],
-        ),
-        (
-            "--cluster ns/",
-            expect![[r#"--cluster "ns/": "" isn't a valid name; write NAME or NAMESPACE/NAME"#]],
-        ),
-    ] {
-        refused(&format!("pivot-host move --to-kubeconfig b {line}"), &expected);
-    }
-    refused(
-        "pivot-host plan --from-directory d --cluster a",
-        &expect!["--cluster a: with --all-namespaces, write it as NAMESPACE/NAME"],
-    );
-}
-
-#[test]
-fn parts_are_kinds_or_objects() {
-    let excluded = choices(
-        "pivot-host move --to-kubeconfig b --exclude Secret,Pool.g.io/ns/p --exclude Identity.g.io/i",
-    );
-    let excluded: Vec<_> = excluded.options(None).scope.exclude.iter().map(ToString::to_string).collect();
-    assert_eq!(excluded, ["Secret", "Identity.g.io/i", "Pool.g.io/ns/p"]);
-    let added =
-        choices("pivot-host move --to-kubeconfig b --with-manifest bom.yaml --with-manifest out/pull.json");
-    assert_eq!(added.add, ["bom.yaml", "out/pull.json"].map(PathBuf::from));
-    let resumed = choices("pivot-host resume --to-kubeconfig b --with-manifest bom.yaml");
-    assert_eq!(resumed.add, [PathBuf::from("bom.yaml")]);
-    assert!(parsed("pivot-host rollback --to-kubeconfig b --with-manifest bom.yaml").is_err());
-    let carried =
-        choices("pivot-host move --to-kubeconfig b --also-copy ConfigMap/ns/bom --also-copy Secret");
-    let carried: Vec<_> = carried.options(None).scope.also_copy.iter().map(ToString::to_string).collect();
-    assert_eq!(carried, ["ConfigMap/ns/bom", "Secret"]);
-    refused(
-        "pivot-host move --to-kubeconfig b --also-copy secrets",
-        &expect![[
-            r#"--also-copy "secrets": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
-        ]],
-    );
-    for (typed, expected) in [
-        (
-            "secret/ns/a",
-            expect![[
-                r#"--exclude "secret/ns/a": not a kind; write it as in manifests, like Machine.cluster.x-k8s.io/NAMESPACE/NAME"#
-            ]],
-        ),
-        (
-            "Secret/ns/",
-            expect![[
-                r#"--exclude "Secret/ns/": "" isn't a valid name; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
-            ]],
-        ),
-        (
-            "Secret//a",
-            expect![[
-                r#"--exclude "Secret//a": "" isn't a valid name; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
-            ]],
-        ),
-        (
-            "Secret/ns/a/b",
-            expect![[
-                r#"--exclude "Secret/ns/a/b": write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
-            ]],
-        ),
-        (
-            "Secret.g..io",
-            expect![[
-                r#"--exclude "Secret.g..io": "g..io" isn't a valid API group; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
-            ]],
-        ),
-        (
-            "*",
-            expect![[
-                r#"--exclude "*": "*" isn't a valid kind; write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE"#
-            ]],
-        ),
-    ] {
-        refused(&format!("pivot-host move --to-kubeconfig b --exclude {typed}"), &expected);
-    }
 }
 
 #[test]
@@ -373,107 +196,6 @@ fn unpause_batch_has_default_and_bounds() {
 }
 
 #[test]
-fn a_resumed_move_takes_its_own_flags() {
-    let Task::Resume(choices, resume) = meant(
-        "pivot-host resume --to-kubeconfig b --without-source --accept plugins-changed --record-namespace r",
-    ) else {
-        panic!()
-    };
-    let options = choices.options(None);
-    assert!(resume.without_source && options.accept.contains(Risk::PluginsChanged));
-    assert_eq!(options.record_namespace, "r");
-    assert!(matches!(choices.ends.source, SourceEnd::Gone));
-}
-
-#[test]
-fn rollback_may_leave_out_the_target() {
-    let Task::Rollback(choices, rollback) = meant("pivot-host rollback --kubeconfig a --without-target")
-    else {
-        panic!()
-    };
-    assert_eq!(rollback.absent, Some(Side::Target));
-    assert!(matches!(choices.ends.target, TargetEnd::Gone));
-}
-
-#[test]
-fn clusters_to_pause_are_named_in_full() {
-    let line = "pivot-host resume --kubeconfig a --to-kubeconfig b --accept world-changed";
-    let named = resume(&format!("{line} --pause ns/c --pause other/d")).pause;
-    assert_eq!(named.iter().map(ToString::to_string).collect::<Vec<_>>(), ["ns/c", "other/d"]);
-    refused(&format!("{line} --pause c"), &expect![[r#"--pause "c": write NAMESPACE/NAME"#]]);
-}
-
-#[test]
-fn unpaused_clusters_are_named_in_full() {
-    for verb in ["resume", "rollback"] {
-        let line = format!("pivot-host {verb} --kubeconfig a --to-kubeconfig b --accept world-changed");
-        let task = meant(&format!("{line} --plugins p --unpause ns/c --unpause other/d"));
-        let (choices, unpause) = match task {
-            Task::Resume(choices, resume) => (choices, resume.unpause),
-            Task::Rollback(choices, rollback) => (choices, rollback.unpause),
-            other => panic!("{other:?}"),
-        };
-        let named: Vec<String> = unpause.iter().map(ToString::to_string).collect();
-        assert!(
-            choices.options(None).accept.contains(Risk::WorldChanged) && named == ["ns/c", "other/d"],
-            "{verb}: {named:?}"
-        );
-        refused(&format!("{line} --unpause c"), &expect![[r#"--unpause "c": write NAMESPACE/NAME"#]]);
-        refused(
-            &format!("{line} --unpause ns/../c"),
-            &expect![[r#"--unpause "ns/../c": write NAMESPACE/NAME"#]],
-        );
-        let gone = parsed(&format!("{line} --without-source")).map(check);
-        assert!(!matches!(gone, Ok(Ok(_))), "{verb}");
-    }
-    let other = check(parsed("pivot-host move --to-kubeconfig b --accept world-changed").unwrap());
-    assert!(other.unwrap_err().0.contains("this command can't use it"));
-}
-
-#[test]
-fn handover_starts_and_is_finished_or_canceled() {
-    let options = |line: &str| choices(&format!("pivot-host handover {line}")).options(None);
-    assert!(options("start d --kubeconfig a").handover);
-    let Task::Plan(planned) = meant("pivot-host handover start d -A --dry-run") else { panic!() };
-    assert!(planned.options(None).handover);
-    assert!(choices("pivot-host plan --to-directory d --handover").options(None).handover);
-    for target in ["--to-kubeconfig b", "--to-workload ns/c"] {
-        let finished = resume(&format!("pivot-host handover finish --kubeconfig a {target}"));
-        assert!(finished.imported, "{target}");
-    }
-    let finish = "finish --to-kubeconfig b --accept copy-changed=A.g --accept copy-changed=B.g 12";
-    assert_eq!(options(finish).accept.kinds(Risk::CopyChanged).len(), 2);
-    assert_eq!(resume(&format!("pivot-host handover {finish}")).move_id.as_deref(), Some("12"));
-    let cancel = "cancel --kubeconfig a --accept maybe-imported";
-    assert!(options(cancel).accept.contains(Risk::MaybeImported));
-    let canceled = |target: &str| rollback(&format!("pivot-host handover {cancel} {target}"));
-    assert_eq!(canceled("").absent, Some(Side::Target));
-    for target in ["--to-kubeconfig b", "--to-kubeconfig-context b", "--to-workload ns/c", "--to-directory d"]
-    {
-        assert_eq!(canceled(target).absent, None, "{target}: it is asked");
-    }
-    refused(
-        "pivot-host plan --from-directory a --to-directory d --handover",
-        &expect!["a handover leaves its source paused; no controller runs the objects of a directory"],
-    );
-    refused(
-        "pivot-host handover finish --kubeconfig a",
-        &expect!["name the cluster that imported the directory: --to-kubeconfig or --to-workload"],
-    );
-    for line in [
-        "plan --to-kubeconfig b --handover",
-        "move --to-directory d --handover",
-        "handover start",
-        "handover start d --from-directory a",
-        "handover start d --to-kubeconfig b",
-        "handover finish --to-directory d",
-        "handover cancel --without-target",
-    ] {
-        assert!(parsed(&format!("pivot-host {line}")).is_err(), "{line}");
-    }
-}
-
-#[test]
 fn reports_get_the_words_of_the_command() {
     for (flags, command) in [
         ("--to-kubeconfig b", "move"),
@@ -484,20 +206,6 @@ fn reports_get_the_words_of_the_command() {
         ("--accept maybe-imported", "handover cancel"),
     ] {
         assert_eq!(choices(&format!("pivot-host {command} {flags}")).command, command);
-    }
-}
-
-#[test]
-fn moves_are_named_by_an_argument() {
-    for verb in ["status", "resume --to-kubeconfig b", "rollback --to-kubeconfig b"] {
-        let which = |id| match meant(&format!("pivot-host {verb} {id}")) {
-            Task::Status(_, move_id) => move_id,
-            Task::Resume(_, resume) => resume.move_id,
-            Task::Rollback(_, rollback) => rollback.move_id,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!((which("4f1c"), which("")), (Some("4f1c".to_owned()), None), "{verb}");
-        assert!(parsed(&format!("pivot-host {verb} --move 4f1c")).is_err(), "{verb}");
     }
 }
 
