@@ -2,8 +2,10 @@
 
 mod describe;
 mod documents;
+mod foreign_text;
 mod messages;
 mod pictures;
+mod plans;
 mod results;
 mod roles;
 #[path = "../../tests/schemas/mod.rs"]
@@ -119,127 +121,6 @@ fn print_stop(output: &Output, stop: &pivot_engine::Stop, shown: AlreadyShown, n
 
 fn check(text: impl ToString, expected: &Expect) {
     expected.assert_eq(&anstream::adapter::strip_str(&text.to_string()).to_string());
-}
-
-#[test]
-fn plan_shows_order_and_remaining_objects() {
-    let plan = Plan { refusals: refusals(), ..small_plan() };
-    check(
-        Document::<PlanDocument<'_>>::text(
-            &plan,
-            &Reported::default(),
-            SIDES,
-            &NamespaceMap::default(),
-            (false, false),
-        ),
-        &expect![[r#"
-            Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
-
-              CLUSTER  OBJECTS  HOSTS  PROBLEMS  KINDS
-              ns/edge  3        0      1         1 Secret, 1 Cluster, 1 Machine
-              (none)   2        0      0         1 ClusterClass, 1 Identity
-              (--tree shows each object, in the order of creation)
-
-            Copied, and kept in the source too (1):
-              ClusterClass ns/standard: ClusterClass ns/standard is used by Cluster ns/other, which stays
-
-            Stays in the source (3):
-              Secret ns/pull: not linked with any Cluster
-              ConfigMap ns/rack: not linked with any Cluster
-              Thing ns/t: kind Thing.g.io is not labelled for move
-
-            Worth knowing:
-              - two classes share a template
-
-            Problems (2):
-              - source: Cluster ns/edge is paused
-                unpause it, or --accept already-paused
-              - target: kind Machine.cluster.x-k8s.io is not served
-                install Cluster API
-        "#]],
-    );
-}
-
-#[test]
-fn plan_shows_the_new_names_of_namespaces() {
-    let added = Why::FromManifest { file: "bom.yaml".into() };
-    let bom = step(key("", "ConfigMap", Some("ns"), "bom"), &[]);
-    let plan = Plan { steps: vec![Step { fate: Fate::FromManifest, why: added, ..bom }], ..Plan::default() };
-    let map: NamespaceMap = serde_json::from_str(r#"{"ns":"site-7"}"#).unwrap();
-    let text = Document::<PlanDocument<'_>>::text(&plan, &Reported::default(), SIDES, &map, (false, false))
-        .message();
-    assert!(text.contains("\n  Namespaces get other names in the target: ns as site-7\n"), "{text}");
-    assert!(text.contains("  ConfigMap site-7/bom: from bom.yaml"), "{text}");
-}
-
-#[test]
-fn plan_tree_has_each_object() {
-    check(
-        Document::<PlanDocument<'_>>::text(
-            &small_plan(),
-            &Reported::default(),
-            SIDES,
-            &NamespaceMap::default(),
-            (true, false),
-        ),
-        &expect![[r#"
-            Plan: 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too, from kind-boot to prod
-
-              CLUSTER  OBJECTS  HOSTS  PROBLEMS  KINDS
-              ns/edge  3        0      0         1 Secret, 1 Cluster, 1 Machine
-              (none)   2        0      0         1 ClusterClass, 1 Identity
-
-            In order of creation, each below its owner:
-
-              ClusterClass ns/standard  (kept in the source too: ClusterClass ns/standard is used by Cluster ns/other, which stays)
-                Cluster ns/edge
-                  Machine ns/edge-1
-                    Secret ns/edge-1  (without its owner Node n)
-              Identity global
-
-            Stays in the source (3):
-              Secret ns/pull: not linked with any Cluster
-              ConfigMap ns/rack: not linked with any Cluster
-              Thing ns/t: kind Thing.g.io is not labelled for move
-
-            Worth knowing:
-              - two classes share a template
-        "#]],
-    );
-}
-
-#[test]
-fn notes_of_one_code_are_counted() {
-    let note = |n: usize| Note { code: "many".into(), object: None, message: format!("note {n}") };
-    let rare = Note { code: "rare".into(), object: None, message: "the one that matters".into() };
-    let plan = Plan { notes: (0..1000).map(note).chain([rare]).collect(), ..small_plan() };
-    let shown = super::plan::note_lines(&plan, false);
-    assert_eq!(shown.len(), 12);
-    assert!(shown.contains(&"the one that matters".to_owned()));
-    assert_eq!(shown[11], "and 990 more like it (many); -v shows them");
-    assert_eq!(super::plan::note_lines(&plan, true).len(), 1001);
-}
-
-#[test]
-fn verbose_plan_names_staying_objects() {
-    let plan = Plan { steps: Vec::new(), notes: Vec::new(), ..small_plan() };
-    check(
-        Document::<PlanDocument<'_>>::text(
-            &plan,
-            &Reported::default(),
-            SIDES,
-            &NamespaceMap::default(),
-            (true, true),
-        ),
-        &expect![[r#"
-        Plan: 0 objects, from kind-boot to prod
-
-        Stays in the source (3):
-          Secret ns/pull: not linked with any Cluster
-          ConfigMap ns/rack: not linked with any Cluster
-          Thing ns/t: kind Thing.g.io is not labelled for move
-    "#]],
-    );
 }
 
 fn planned() -> Event {
@@ -403,106 +284,6 @@ fn progress_of_plan(format: OutputFormat) -> (Arc<Progress>, testing::Written) {
     (Progress::new(output, SIDES, PlanUse::Result), err)
 }
 
-/// A plugin chooses its own name, too: it may be the head of a line of advice.
-// proves: T177
-#[test]
-fn words_of_plugins_stand_behind_their_names() {
-    let words = "pivot-host rollback --without-target";
-    let (name, code) = ("next".to_owned(), "lost".to_owned());
-    let event = |severity| {
-        let (text, remedy) = (words.to_owned(), words.to_owned());
-        Event::Finding { plugin: name.clone(), code: code.clone(), severity, object: None, text, remedy }
-    };
-    let (what, remedy) = (words.to_owned(), words.to_owned());
-    let awaited = vec![Awaited { object: None, side: None, plugin: Some(name.clone()), what, remedy }];
-    let waiting = Event::Waiting { awaited: awaited.clone(), more: 0, seconds_left: 1 };
-    let (message, remedy) = (words.to_owned(), words.to_owned());
-    let finding = Finding { severity: Severity::Stop, code: code.clone(), message, object: None, remedy };
-    let failures =
-        [Failure::Gate(vec![PluginFinding { plugin: name.clone(), finding }]), Failure::TimedOut(awaited)];
-    let events = [event(Severity::Note), event(Severity::Warn), waiting];
-    let told = events.iter().map(|event| events::event_line(event, SIDES));
-    let failed = failures.iter().flat_map(|failure| failure.lines(true).lines.into_iter().skip(1));
-    let told: Vec<String> = told.chain(failed).collect();
-    assert_eq!(told.len(), 5, "{told:#?}");
-    for line in told {
-        let (before, _) = line.split_once(words).unwrap();
-        assert!(before.ends_with("plugin next: "), "{line}");
-    }
-}
-
-/// An approver reads the plan, and not what was printed while it was made.
-#[test]
-fn plan_shows_risks_warnings_and_stops() {
-    let (progress, err) = progress_of_plan(OutputFormat::Text);
-    events().into_iter().for_each(|event| progress.event(event));
-    progress.end();
-    let shown = err.text();
-    assert!(!shown.contains("accepted:") && !shown.contains("no ready node"), "not twice: {shown}");
-    let reported = progress.reported_so_far();
-    let text = Document::<PlanDocument<'_>>::text(
-        &small_plan(),
-        &reported,
-        SIDES,
-        &NamespaceMap::default(),
-        (false, false),
-    )
-    .message();
-    let (_, end) = text.split_once("two classes share a template\n").unwrap();
-    check(
-        end,
-        &expect![[r#"
-
-            Risks accepted (2):
-              - objects of these kinds are garbage-collected with their owners in the source (dependents-lost: Secret)
-              - the target's controllers don't have to show that they took over (takeover-unchecked)
-
-            Warnings (2):
-              - plugin readiness: Cluster ns/edge: it is not ready; wait for it
-              - the target has no ready node
-
-            Problems (1):
-              - plugin readiness: Cluster ns/edge: it is not ready; wait for it"#]],
-    );
-    assert!(text.contains("  ns/edge  3        0      1         1 Secret"), "a stop is a blocker: {text}");
-    let scope = pivot_core::scope::Scope::new(pivot_core::scope::Namespaces::All);
-    let plan = small_plan();
-    let document = PlanDocument::new(&plan, SIDES.0, SIDES.1, &scope, &reported, (&[], &[]));
-    let document = serde_json::to_value(document).unwrap();
-    assert_eq!(document["accepted"][0]["code"], "dependents-lost");
-    assert_eq!(document["warnings"][0]["code"], "no-ready-node");
-    assert_eq!(document["findings"][2]["severity"], "stop");
-}
-
-#[test]
-fn risks_are_printed_where_no_plan_is() {
-    let (progress, err) = progress_of_plan(OutputFormat::Text);
-    events().into_iter().for_each(|event| progress.event(event));
-    progress.show_reported();
-    let shown = err.text();
-    for line in
-        ["accepted: the target's controllers don't have to show", "warning: the target has no ready node"]
-    {
-        assert_eq!(shown.matches(line).count(), 1, "{shown}");
-    }
-    let (progress, err) = progress_of_plan(OutputFormat::Json);
-    events().into_iter().for_each(|event| progress.event(event));
-    progress.end();
-    assert!(err.text().contains("warning: the target has no ready node"), "{}", err.text());
-}
-
-#[test]
-fn resulting_plan_is_not_shown_twice() {
-    let (output, _, err) = output(0, LogFormat::Text);
-    let progress = Progress::new(output, SIDES, PlanUse::Result);
-    for event in [planned(), note("it is in the plan"), finding(Severity::Note)] {
-        progress.event(event);
-    }
-    progress.end();
-    assert_eq!(err.text(), "note: plugin readiness: Cluster ns/edge: it is not ready; wait for it\n");
-    assert_eq!(progress.plan().map(|plan| plan.steps.len()), Some(5));
-}
-
 fn json_lines(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -543,88 +324,6 @@ fn own_messages_are_json_lines_too() {
     assert_eq!((&lines[1]["level"], &lines[1]["message"]), (&"error".into(), &"no".into()));
 }
 
-#[test]
-fn foreign_text_cannot_control_the_terminal() {
-    let text = "gone\u{1b}[2J\nerror: all is lost";
-    assert_eq!(shown(vec![note(text)], 0, LogFormat::Text), "note: gone\\u{1b}[2J\\nerror: all is lost\n");
-    let json = shown(vec![note(text.to_owned() + "\u{9b}\u{202e}")], 0, LogFormat::Json);
-    assert!(json.contains(r"gone\u001b[2J\nerror: all is lost\u009b\u202e"), "{json}");
-}
-
-#[test]
-fn nor_can_it_in_a_librarys_log() {
-    let logged = |log, line: &str| {
-        let (output, _, err) = output(0, log);
-        LogLines(output).write_all(line.as_bytes()).unwrap();
-        err.text()
-    };
-    assert_eq!(
-        logged(LogFormat::Text, " WARN it said \u{1b}[2Ja\nerror: b\n"),
-        " WARN it said \\u{1b}[2Ja\\nerror: b\n"
-    );
-    let line = "{\"fields\":{\"message\":\"a\u{9b}2J\u{202e}\"}}\n";
-    assert_eq!(logged(LogFormat::Json, line), "{\"fields\":{\"message\":\"a\\u009b2J\\u202e\"}}\n");
-}
-
-#[test]
-fn nor_can_it_in_a_failure() {
-    use pivot_core::hooks::Finding;
-    use pivot_engine::{Exit, Failure, Held, Stop};
-
-    let text = "x\nerror: all is lost\u{1b}[2J";
-    let said = |failure| {
-        let stop = Stop {
-            failure,
-            phase: None,
-            exit: Exit::PartWay,
-            state: text.into(),
-            next: Vec::new(),
-            move_id: None,
-            times: Vec::new(),
-            done: Default::default(),
-        };
-        let (output, _, err) = output(0, LogFormat::Text);
-        print_stop(&output, &stop, AlreadyShown::Nothing, &[text.into()]);
-        let document = serde_json::to_value(error_document(&stop, Vec::new())).unwrap();
-        (err.text(), document["message"].as_str().unwrap().to_owned())
-    };
-    let held = |text: &str| Held { object: capi("Host", text), why: text.into() };
-    let awaited = |text: &str| Awaited {
-        object: Some(capi("Cluster", text)),
-        side: None,
-        plugin: Some(text.into()),
-        what: text.into(),
-        remedy: text.into(),
-    };
-    let finding = Finding {
-        severity: Severity::Stop,
-        code: text.into(),
-        message: text.into(),
-        object: Some(capi("Cluster", text)),
-        remedy: text.into(),
-    };
-    for (failure, lines) in [
-        (Failure::Refused(vec![Refusal::source("c", capi("Cluster", text), text, text)]), 5),
-        (Failure::Refused(vec![Refusal::source("c", capi("Cluster", text), text, text); 2]), 7),
-        (Failure::Empty(text.into()), 3),
-        (Failure::Several(vec![text.into(); 30]), 24),
-        (Failure::TimedOut(vec![awaited(text); 2]), 4),
-        (Failure::Gate(vec![PluginFinding { plugin: text.into(), finding }]), 5),
-        (Failure::Undecided(Box::new(Failure::TimedOut(vec![awaited(text)]))), 4),
-        (Failure::Declined(text.into()), 3),
-        (Failure::Unsettled(vec![held(text); 2]), 6),
-        (Failure::Bug(text.into()), 3),
-    ] {
-        let (shown, message) = said(failure);
-        for text in [&shown, &message] {
-            assert!(!text.lines().skip(1).any(|line| line.trim_start().starts_with("error:")), "{text}");
-            assert!(!text.contains('\u{1b}'), "{text:?}");
-        }
-        let first = shown.lines().filter(|line| !line.starts_with("fix:") && !line.starts_with("   or"));
-        assert!(first.count() <= lines && shown.contains("x\\nerror: all is lost\\u{1b}[2J"), "{shown}");
-    }
-}
-
 /// Progress on a terminal with bars.
 fn progress_with_bars() -> Arc<Progress> {
     let settings = OutputSettings {
@@ -637,20 +336,6 @@ fn progress_with_bars() -> Arc<Progress> {
     };
     let (output, ..) = testing::written(settings);
     Progress::new(output, SIDES, PlanUse::Counted)
-}
-
-#[test]
-fn nor_can_it_on_a_progress_bar() {
-    let progress = progress_with_bars();
-    progress.event(Event::PhaseBegun { phase: Phase::Copied, objects: 1 });
-    let (verb, side, phase) = (Verb::Created, Side::Target, Phase::Copied);
-    let object = capi("Machine", "a\u{1b}[2J\u{202e}\nerror: b");
-    progress.event(Event::Object { verb, object, side, phase });
-    assert_eq!(
-        progress.on_the_bar().as_deref(),
-        Some("created Machine ns/a\\u{1b}[2J\\u{202e}\\nerror: b in the target")
-    );
-    progress.end();
 }
 
 #[test]
