@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pivot_core::plan::Note;
 use pivot_core::saved_plan::{Decisions, SavedPlan};
-use pivot_core::shell::quoted;
+use pivot_core::shell::quote;
 use pivot_engine::Exit;
 use pivot_vetting::digest::sha256;
 use pivot_vetting::signatures::judge::Subject;
@@ -88,7 +88,7 @@ fn approved_by(file: &Path, bytes: &[u8], trust: TrustFile, begins: bool) -> Res
     // A source stays paused until its move is finished or rolled back: no day that passes may prevent that.
     let trust = if begins { trust.for_admitting() } else { trust.for_loading() };
     accepted_signers(file, &Subject::Plan { sha256: &digest }, &trust).map_err(|why| {
-        let (shown, typed) = (file.display(), quoted(&file.display().to_string()));
+        let (shown, typed) = (file.display(), quote(&file.display().to_string()));
         Text::from(format!(
             "the plan {shown} is not approved: {why}; have it signed with `pivot-host plan sign {typed} --key PEM`; a move \
              under way can be rolled back"

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pivot_core::plan::Note;
-use pivot_core::shell::quoted;
+use pivot_core::shell::quote;
 use pivot_engine::Exit;
 use pivot_places::Examined;
 use pivot_vetting::signatures::judge::Subject;
@@ -59,7 +59,7 @@ impl Authors {
         let Some(trust) = TrustFile::with_rules(self.trust.as_deref(), Topic::Directory)? else {
             return Ok(None);
         };
-        let typed = quoted(&path.display().to_string());
+        let typed = quote(&path.display().to_string());
         let Some(sha256) = digest else {
             return Err(format!(
                 "the trust file requires a signed directory, and {} is not as a move wrote it; `pivot-host verify {typed}` lists \

@@ -47,7 +47,7 @@ impl Opened {
         let flags = |side: Side, place: &dyn Place| {
             let named = workload::kubectl_flags(place.context());
             let saved = saved.iter().filter(|_| side == Side::Target).map(|file| ("--kubeconfig", file));
-            let (user, groups) = *users.of(side);
+            let (user, groups) = *users.get(side);
             let user = user.iter().map(|user| ("--as", user));
             let groups = groups.iter().map(|group| ("--as-group", group));
             let more = saved.chain(user).chain(groups);

@@ -8,7 +8,7 @@ use pivot_core::names::RECORD_NAMESPACE;
 use pivot_core::record::Phase;
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
-use pivot_core::shell::quoted;
+use pivot_core::shell::quote;
 use pivot_core::{Key, Side};
 use pivot_engine::{Failure, Next, Stop};
 
@@ -64,7 +64,7 @@ impl<'a> About<'a> {
             Failure::LeftPaused { clusters, .. } | Failure::UndoLost { clusters } => clusters,
             _ => &[],
         };
-        let committed = stop.phase.is_some_and(Phase::committed);
+        let committed = stop.phase.is_some_and(Phase::is_committed);
         Self { move_id: stop.move_id.as_deref(), committed, unnamed }
     }
 
@@ -212,7 +212,7 @@ impl Commands {
         let mut line = self.program.clone();
         for word in words {
             line.push(' ');
-            line.push_str(&quoted(word));
+            line.push_str(&quote(word));
         }
         line
     }

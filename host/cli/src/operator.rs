@@ -13,5 +13,5 @@ pub(crate) fn user_name() -> String {
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => String::new(),
     };
-    words::line(&name, 100)
+    words::to_line(&name, 100)
 }

@@ -1,6 +1,6 @@
 //! `plan show`, `plan diff` and `plan sign`: the commands for saved plans.
 
-use pivot_core::saved_plan::{aspects_between, differences_between};
+use pivot_core::saved_plan::{aspects_between, compare_plans};
 use pivot_engine::Exit;
 use serde_json::json;
 
@@ -26,8 +26,7 @@ pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
         },
         PlanVerb::Diff { old, new } => read_plan(old).and_then(|older| {
             let newer = read_plan(new)?;
-            let (differences, otherwise) =
-                (differences_between(&older, &newer), aspects_between(&older, &newer));
+            let (differences, otherwise) = (compare_plans(&older, &newer), aspects_between(&older, &newer));
             let content = json!({
                 "old": older.checksum(),
                 "new": newer.checksum(),

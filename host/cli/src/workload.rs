@@ -176,7 +176,7 @@ fn without_secret(cluster: Key, there: Vec<Key>, flags: Vec<String>) -> Workload
 
 /// Returns true if a Cluster and its kubeconfig are within the scope of the move.
 pub(crate) fn may_move(cluster: &Key, scope: &Scope) -> bool {
-    scope.includes(cluster.namespace.as_deref()) && scope.names(cluster)
+    scope.includes_namespace(cluster.namespace.as_deref()) && scope.includes_cluster(cluster)
 }
 
 /// The command that saves the kubeconfig to a file that only its owner can read.

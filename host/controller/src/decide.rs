@@ -65,7 +65,7 @@ pub(crate) fn foreign_id<'a>(status: &'a Status, operator: &str, uid: &Uid) -> O
 pub(crate) fn decide_action(deleted: bool, found: RecordedMove) -> Action {
     match (deleted, found) {
         (false, RecordedMove::Nothing) => Action::Move { recorded: None },
-        (true, RecordedMove::UnderWay { move_id, phase }) if !phase.committed() => {
+        (true, RecordedMove::UnderWay { move_id, phase }) if !phase.is_committed() => {
             Action::RollBack { move_id }
         }
         (_, RecordedMove::UnderWay { phase, .. }) => Action::Move { recorded: Some(phase) },

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::words::line;
+use pivot_core::words::to_line;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object};
 use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Subresource, builtin_kinds};
 use serde_json::{Value, json};
@@ -155,7 +155,7 @@ impl Home {
                 "uid": pivot.meta.uid,
             },
             "type": if normal { "Normal" } else { "Warning" },
-            "reason": reason, "message": line(message, 1_000),
+            "reason": reason, "message": to_line(message, 1_000),
             "source": {"component": EVENT_SOURCE}, "firstTimestamp": time, "lastTimestamp": time, "count": 1,
         });
         if let Err(error) = self.place.create(&self.events, &body, Change::Real).await {

@@ -361,7 +361,7 @@ fn parse_accepted_risks(accept: &[PivotRisk]) -> Result<AcceptedRisks, String> {
         let known = code.parse().ok().filter(|risk: &Risk| risk.is_accepted_by(AcceptedBy::Pivot));
         let risk = known.ok_or_else(|| wrong("not a risk that a Pivot can accept".to_owned()))?;
         let kinds =
-            kinds.iter().map(|text| typed::kind(text).map_err(|why| wrong(format!("{text:?}: {why}"))));
+            kinds.iter().map(|text| typed::parse_kind(text).map_err(|why| wrong(format!("{text:?}: {why}"))));
         risks.push(AcceptedRisk { code: risk, kinds: kinds.collect::<Result<_, _>>()? });
     }
     risks.try_into().map_err(|error: InvalidRisk| format!("options.accept: {error}"))

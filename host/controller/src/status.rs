@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pivot_core::Side;
 use pivot_core::record::Phase;
-use pivot_core::words::line;
+use pivot_core::words::to_line;
 use pivot_engine::{Event, Verb};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -373,7 +373,7 @@ fn to_u64(number: usize) -> u64 {
 
 /// Shortens a message that may come from a foreign server, into one line without control characters.
 fn shorten_message(message: &str) -> String {
-    let message = line(message, message.len());
+    let message = to_line(message, message.len());
     match message.char_indices().nth(MAX_SHOWN_CHARACTERS) {
         Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()),
         None => message,

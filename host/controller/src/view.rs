@@ -6,7 +6,7 @@ use std::time::Duration;
 use pivot_core::Key;
 use pivot_core::hooks::Severity;
 use pivot_core::plan::ALSO_COPIED_NONE;
-use pivot_core::words::line;
+use pivot_core::words::to_line;
 use pivot_engine::{Event, Watcher};
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -92,7 +92,7 @@ impl View {
 
     /// Announces a phase or a code of the engine, whose name is the reason.
     fn announce_reason(&self, normal: bool, reason: &str, message: String) {
-        let (pivot, line) = (&self.pivot, line(&message, MAX_LOG_MESSAGE));
+        let (pivot, line) = (&self.pivot, to_line(&message, MAX_LOG_MESSAGE));
         match normal {
             true => tracing::info!(%pivot, reason, "{line}"),
             false => tracing::warn!(%pivot, reason, "{line}"),

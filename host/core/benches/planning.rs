@@ -17,7 +17,7 @@ use bytes::Bytes;
 use pivot_core::inventory::Inventory;
 use pivot_core::names;
 use pivot_core::plan::Plan;
-use pivot_core::planner::plan;
+use pivot_core::planner::make_plan;
 use pivot_core::relations::Relations;
 use pivot_core::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::{GroupKind, Kind, KindLabels, Object};
@@ -112,7 +112,7 @@ fn measure(count: usize) -> Row {
         })
         .collect();
     let (mut sorting, mut planning, mut naming) = (Vec::new(), Vec::new(), Vec::new());
-    drop(plan(&inventory, &scope, &relations, &[]));
+    drop(make_plan(&inventory, &scope, &relations, &[]));
     // The rounds hold objects twice, which a move doesn't.
     let peak = peak();
     for _ in 0..ROUNDS {
@@ -120,10 +120,10 @@ fn measure(count: usize) -> Row {
         let (took, made) = timed(|| Inventory::new(copy));
         inventory = made;
         sorting.push(took);
-        let (took, made): (_, Plan) = timed(|| plan(&inventory, &scope, &relations, &[]));
+        let (took, made): (_, Plan) = timed(|| make_plan(&inventory, &scope, &relations, &[]));
         assert!(made.refusals.is_empty() && made.steps.len() > count / 2, "{:?}", made.refusals.first());
         planning.push(took);
-        let (took, made) = timed(|| plan(&inventory, &named, &relations, &[]));
+        let (took, made) = timed(|| make_plan(&inventory, &named, &relations, &[]));
         assert!(made.steps.len() < count && made.steps.len() > count / 4);
         naming.push(took);
     }

@@ -1,6 +1,6 @@
 //! Adds objects from the user's files to a plan.
 //!
-//! An added object is copied like an object that is copied and kept ([`crate::plan::Step::is_carried`]), from a file instead of
+//! An added object is copied like an object that is copied and kept ([`crate::plan::Step::is_chosen_by_user`]), from a file instead of
 //! from the source. A source object of the same name is a different object and stays. Added objects are created while everything
 //! else is still paused, and a rollback deletes them. Objects that controllers of Cluster API or of a provider would act on at
 //! once are therefore refused. Other controllers may add finalizers, which a rollback leaves to them.
@@ -117,7 +117,7 @@ fn build_object(
         let parts = inventory.parts_covering(&scope.also_copy, [&key]);
         return Err(match parts.is_empty() {
             true => refusal,
-            false => Box::new(refusal.or(Remedy::LeaveOutCarry { parts })),
+            false => Box::new(refusal.with_remedy(Remedy::LeaveOutCarry { parts })),
         });
     }
     Ok(object)

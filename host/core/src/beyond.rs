@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::graph::{Graph, Tie, matches_owner};
 use crate::inventory::Inventory;
 use crate::plan::Note;
-use crate::reach::{is_inside, lets};
+use crate::reach::{find_grant, is_inside};
 use crate::refusal::Refusal;
 use crate::relations::Relations;
 use crate::remedy::Remedy;
@@ -55,9 +55,9 @@ pub(crate) fn find_moving_namespaces(
     let namespace = |object: usize| inventory.keys().get(object).and_then(|key| key.namespace.clone());
     // The Secret of a cluster-scoped identity must not make a provider's namespace move. Neither must a plugin's need: otherwise
     // a plugin could open a namespace to itself by naming an object in it.
-    let by_itself = |object: &usize| match selection.why(*object) {
+    let by_itself = |object: &usize| match selection.reason(*object) {
         Some(Chosen::Below { root }) => {
-            namespace(*root).is_some() && !matches!(selection.why(*root), Some(Chosen::Referred { .. }))
+            namespace(*root).is_some() && !matches!(selection.reason(*root), Some(Chosen::Referred { .. }))
         }
         Some(Chosen::Root | Chosen::Labelled) => true,
         Some(Chosen::Needed { .. } | Chosen::Referred { .. } | Chosen::Carried) | None => false,
@@ -132,7 +132,7 @@ impl Beyond<'_> {
         let mut denied = Denied::new();
         let mut queue = VecDeque::new();
         for object in selection.iter() {
-            let root = match selection.why(object) {
+            let root = match selection.reason(object) {
                 Some(Chosen::Root) => Some(object),
                 Some(Chosen::Below { root }) => Some(*root),
                 _ => None,
@@ -207,7 +207,7 @@ impl Beyond<'_> {
             let Some(said) = self.relations.needs.get(*need) else { continue };
             let by = self.inventory.keys().get(at.object);
             if self.check_reach(&said.plugin, &said.what).is_some() {
-                notes.push(said.missing(by));
+                notes.push(said.missing_note(by));
             } else {
                 deny_need(denied, &said.plugin, by, &said.what);
             }
@@ -216,7 +216,8 @@ impl Beyond<'_> {
 
     /// Returns true if a plugin leaves an object in the source, or the user excludes it.
     fn is_left(&self, object: usize) -> bool {
-        let left = self.inventory.get(object).is_some_and(|one| self.relations.left(&one.meta.uid).is_some());
+        let left =
+            self.inventory.get(object).is_some_and(|one| self.relations.find_leave(&one.meta.uid).is_some());
         left || self.excluded.contains(&object)
     }
 
@@ -240,9 +241,9 @@ impl Beyond<'_> {
         if self.is_moving(key) {
             return Some(true);
         }
-        let foreign = is_cluster(&key.group_kind) && !self.scope.includes(key.namespace.as_deref());
+        let foreign = is_cluster(&key.group_kind) && !self.scope.includes_namespace(key.namespace.as_deref());
         let reaches = self.relations.reaches.get(plugin).filter(|_| !foreign)?;
-        lets(reaches, key)
+        find_grant(reaches, key)
     }
 
     /// Decides how an object is added through another, if any of these plugins may add it. The outer `None` means that the object

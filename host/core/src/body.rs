@@ -87,7 +87,7 @@ fn compare_values(sent: &Value, answer: Option<&Value>, path: &mut String, out: 
         (Value::Object(sent), None) if sent.is_empty() => {}
         (Value::Array(sent), None) if sent.is_empty() => {}
         (sent, Some(answer)) if sent == answer => {}
-        _ => out.push(words::line(path.strip_prefix('.').unwrap_or(path), MAX_PATH_LENGTH)),
+        _ => out.push(words::to_line(path.strip_prefix('.').unwrap_or(path), MAX_PATH_LENGTH)),
     }
 }
 

@@ -137,7 +137,9 @@ impl Carrier<'_> {
     fn find_objects(&self, part: &Part) -> impl Iterator<Item = usize> {
         // Some objects of other namespaces were read for other reasons.
         let anywhere = part.object.is_some() || part.within.is_some();
-        let there = move |object: &Object| anywhere || self.scope.includes(object.meta.namespace.as_deref());
+        let there = move |object: &Object| {
+            anywhere || self.scope.includes_namespace(object.meta.namespace.as_deref())
+        };
         let objects = self.inventory.objects().iter().enumerate();
         objects.filter(move |(_, it)| part.covers(it) && there(it)).map(|(object, _)| object)
     }
@@ -178,7 +180,7 @@ impl Carrier<'_> {
             && !selection.excluded.contains(&object)
             && self.find_leave_statement(selection, object).is_none()
             && self.find_staying_cluster(selection, object).is_none()
-            && !it.meta.deleting()
+            && !it.meta.is_being_deleted()
             && !is_of_one_cluster(it)
     }
 
@@ -210,7 +212,7 @@ impl Carrier<'_> {
     /// Returns the plugin's statement about an object that it leaves in the source, or about the object above it that it leaves.
     fn find_leave_statement(&self, selection: &Selection, object: usize) -> Option<&Said> {
         let left = selection.below_left.get(&object).copied().unwrap_or(object);
-        self.relations.left(&self.inventory.get(left)?.meta.uid)
+        self.relations.find_leave(&self.inventory.get(left)?.meta.uid)
     }
 
     /// Returns the staying Cluster that an object belongs to or is labelled with.
@@ -244,9 +246,9 @@ impl Carrier<'_> {
             let parts = self.inventory.parts_covering(&self.scope.also_copy, keys.iter().copied());
             let leave_out = Remedy::LeaveOutCarry { parts };
             let refusal = Refusal::source(code, first, message, leave_out);
-            let refusal = refusal.and(keys.iter().skip(1).copied().cloned());
+            let refusal = refusal.with_others(keys.iter().skip(1).copied().cloned());
             let accept = is_acceptable(kind).then(|| Remedy::AcceptShared { kind: kind.clone() });
-            Some(accept.into_iter().fold(refusal, Refusal::or))
+            Some(accept.into_iter().fold(refusal, Refusal::with_remedy))
         });
         refused.collect()
     }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::kind::GroupKind;
 use crate::object::{Key, Object, ObjectError, Uid};
-use crate::release::hex;
+use crate::release::short_hex;
 
 /// Identity of a workload cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl ClusterIdentity {
             authority: authority
                 .data
                 .and_then(|data| data.certificate)
-                .map(|text| hex(&Sha256::digest(text))),
+                .map(|text| short_hex(&Sha256::digest(text))),
         })
     }
 

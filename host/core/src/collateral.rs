@@ -31,10 +31,11 @@ pub fn find_lost_dependents(
     bystanders: &[Bystander<'_>],
 ) -> Vec<Refusal> {
     let mut by_kind: BTreeMap<&GroupKind, (&Kind, BTreeMap<Key, Key>)> = BTreeMap::new();
-    let deleted = plan.moved().map(|step| (&step.uid, step.key.namespace.as_deref())).collect();
-    let kept = plan.kept().map(|step| (&step.uid, step.key.namespace.as_deref()));
-    let lost =
-        find_collected(&deleted, kept, bystanders, |bystander| relations.left(&bystander.meta.uid).is_some());
+    let deleted = plan.moved_steps().map(|step| (&step.uid, step.key.namespace.as_deref())).collect();
+    let kept = plan.kept_steps().map(|step| (&step.uid, step.key.namespace.as_deref()));
+    let lost = find_collected(&deleted, kept, bystanders, |bystander| {
+        relations.find_leave(&bystander.meta.uid).is_some()
+    });
     let accepted = scope.accept.kinds(Risk::DependentsLost);
     for Lost { object, owner, .. } in lost.into_iter().filter(|lost| is_unaccepted(lost, accepted)) {
         let owner = object.meta.owner_references.iter().find(|reference| reference.uid == *owner);
@@ -77,7 +78,7 @@ pub fn find_new_dependents(
         some_of(&lost, 5)
     );
     let remedy = "copy what is needed to the target by hand, and remove its owner references here, so that it stays; then resume";
-    Some(Refusal::source("latecomers", first, message, remedy).and(lost.into_iter().skip(1)))
+    Some(Refusal::source("latecomers", first, message, remedy).with_others(lost.into_iter().skip(1)))
 }
 
 fn is_new(bystander: &Bystander<'_>, begun: Option<&str>) -> bool {

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::kind::GroupKind;
 use crate::names::{self, PAUSED};
-use crate::release::{content, hex};
+use crate::release::{comparable_content, short_hex};
 
 /// A field that a controller writes although the object is paused.
 struct Written {
@@ -78,7 +78,7 @@ fn finalizer_names(value: &Value) -> impl Iterator<Item = &str> {
 fn digest_content(kind: &GroupKind, value: &Value, sent: &BTreeSet<String>) -> String {
     let counts = |name: &str| name == PAUSED || sent.contains(name) && !NOTED_WHILE_PAUSED.contains(&name);
     let kept: Vec<(&String, &Value)> = annotation_entries(value).filter(|(name, _)| counts(name)).collect();
-    let mut rest = content(value, false);
+    let mut rest = comparable_content(value, false);
     if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("annotations");
     }
@@ -88,7 +88,7 @@ fn digest_content(kind: &GroupKind, value: &Value, sent: &BTreeSet<String>) -> S
         }
     }
     // Maps are sorted, so equal contents have equal text.
-    hex(&Sha256::digest(format!("{rest}\n{kept:?}")))
+    short_hex(&Sha256::digest(format!("{rest}\n{kept:?}")))
 }
 
 #[cfg(test)]

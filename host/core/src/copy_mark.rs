@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::names::{COPY_OF, MARK};
 use crate::object::{Key, Meta, Uid};
 use crate::record::Record;
-use crate::release::hex;
+use crate::release::short_hex;
 
 /// The mark that one move puts on its copies.
 #[derive(Clone, Debug)]
@@ -45,13 +45,14 @@ impl CopyMark {
     /// Returns true if the last attempt of the move made an object of the target. `key` is the name of the original in the
     /// source.
     pub fn is_on(&self, key: &Key, meta: &Meta) -> bool {
-        meta.marked(&self.move_id) && self.key.as_ref().is_none_or(|secret| has_proof(secret, key, meta))
+        meta.has_mark(&self.move_id) && self.key.as_ref().is_none_or(|secret| has_proof(secret, key, meta))
     }
 
     /// Returns true if any attempt of the move made an object of the target.
     pub fn is_of_any_attempt(&self, key: &Key, meta: &Meta) -> bool {
         self.is_on(key, meta)
-            || (meta.marked(&self.move_id) && self.earlier.iter().any(|secret| has_proof(secret, key, meta)))
+            || (meta.has_mark(&self.move_id)
+                && self.earlier.iter().any(|secret| has_proof(secret, key, meta)))
     }
 }
 
@@ -73,7 +74,7 @@ fn compute_proof(secret: &str, key: &Key, original: &Uid) -> String {
     let namespace = namespace.as_deref().unwrap_or_default();
     let text =
         format!("{secret}\n{original}\n{}\n{}\n{namespace}\n{name}", group_kind.group, group_kind.kind);
-    hex(&Sha256::digest(text))
+    short_hex(&Sha256::digest(text))
 }
 
 #[cfg(test)]

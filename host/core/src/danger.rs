@@ -73,8 +73,8 @@ pub(crate) fn find_unhandled_dangers(
             format!("no plugin handles {}: {}", some_of(keys, 3), danger.why),
             Remedy::AddPlugin { kind: GroupKind::clone(kind) },
         );
-        let refusal = refusal.and(keys.iter().skip(1).cloned());
-        refusals.push(refusal.or(Remedy::MoveWithoutPlugin { kind: GroupKind::clone(kind) }));
+        let refusal = refusal.with_others(keys.iter().skip(1).cloned());
+        refusals.push(refusal.with_remedy(Remedy::MoveWithoutPlugin { kind: GroupKind::clone(kind) }));
     }
     refusals
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::graph::Graph;
 use crate::inventory::Inventory;
 use crate::mentions::Mentions;
-use crate::part::{Part, covered};
+use crate::part::{Part, contains_object};
 use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;
 use crate::scope::Scope;
@@ -30,7 +30,7 @@ pub(crate) fn find_excluded(inventory: &Inventory, scope: &Scope) -> BTreeSet<us
         return BTreeSet::new();
     }
     let objects = inventory.objects().iter().enumerate();
-    objects.filter(|(_, object)| covered(&scope.exclude, object)).map(|(index, _)| index).collect()
+    objects.filter(|(_, object)| contains_object(&scope.exclude, object)).map(|(index, _)| index).collect()
 }
 
 /// Returns the refusals of exclusions. `all` is the selection without exclusions.
@@ -169,5 +169,5 @@ fn needed_refusal(
         Remedy::ExcludeToo { objects: by.iter().copied().cloned().collect() }
     };
     let refusal = Refusal::source(CODE_NEEDED, (*first).clone(), message, also);
-    Some(refusal.and(objects.iter().skip(1).copied().cloned()).or(parts))
+    Some(refusal.with_others(objects.iter().skip(1).copied().cloned()).with_remedy(parts))
 }

@@ -91,7 +91,7 @@ impl Keeper<'_> {
     /// Keeps objects that the user also copies.
     fn keep_also_copied(&mut self) {
         for object in self.selection.iter() {
-            if let Some(Chosen::Carried) = self.selection.why(object) {
+            if let Some(Chosen::Carried) = self.selection.reason(object) {
                 self.keep_object(object, KeepReason::AlsoCopied);
             }
         }
@@ -103,7 +103,7 @@ impl Keeper<'_> {
         for object in self.selection.iter() {
             if self.matches(object, |object| !object.kind.namespaced) {
                 self.keep_object(object, KeepReason::Global);
-                if matches!(self.selection.why(object), Some(Chosen::Root | Chosen::Referred { .. })) {
+                if matches!(self.selection.reason(object), Some(Chosen::Root | Chosen::Referred { .. })) {
                     queue.push_back((object, object));
                 }
             }
@@ -143,7 +143,7 @@ impl Keeper<'_> {
         for index in classes {
             let Some(key) = self.key(index) else { continue };
             let used_by = users.get(&key).cloned();
-            if used_by.is_some() || !scope.includes(key.namespace.as_deref()) {
+            if used_by.is_some() || !scope.includes_namespace(key.namespace.as_deref()) {
                 queue.push_back((index, KeepReason::SharedClass { class: key, used_by }));
             }
         }
@@ -204,7 +204,7 @@ impl Keeper<'_> {
         while let Some(object) = queue.pop_front() {
             let Some(by) = self.key(object) else { continue };
             for &(_, what) in self.selection.needs.get(&object).into_iter().flatten() {
-                let only_needed = matches!(self.selection.why(what), Some(Chosen::Needed { .. }));
+                let only_needed = matches!(self.selection.reason(what), Some(Chosen::Needed { .. }));
                 if only_needed && !self.kept.contains_key(&what) {
                     self.keep_object(what, KeepReason::Needed { by: by.clone() });
                     queue.push_back(what);

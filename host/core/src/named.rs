@@ -31,7 +31,7 @@ use crate::soft::{TEMPLATE, cluster_name_of, is_cluster};
 use crate::{Key, Object};
 
 /// Removes from a selection what the named Clusters don't need; if none is named, finds what excluded objects use of it.
-pub(crate) fn restrict(
+pub(crate) fn restrict_to_clusters(
     inventory: &Inventory,
     graph: &Graph,
     scope: &Scope,
@@ -54,18 +54,18 @@ pub(crate) fn restrict(
     finder.others = finder.belonging_to_others();
     finder.claimed = finder.belonging_to_named();
     let own = finder.below_named(selection);
-    let borrowed = finder.referred(selection);
+    let borrowed = finder.add_referred(selection);
 
-    let shared = finder.shared(selection, &own);
-    selection.refusals.extend(finder.borrowed(&borrowed));
-    selection.refusals.extend(finder.unsharable(selection, &shared));
-    selection.refusals.extend(finder.pools_on_both_sides(&shared));
-    selection.refusals.extend(finder.missing(selection, &missing));
+    let shared = finder.find_shared(selection, &own);
+    selection.refusals.extend(finder.refuse_borrowed(&borrowed));
+    selection.refusals.extend(finder.refuse_unsharable(selection, &shared));
+    selection.refusals.extend(finder.refuse_shared_pools(&shared));
+    selection.refusals.extend(finder.refuse_missing_clusters(selection, &missing));
     let stays = |object: &usize| finder.is_chosen(*object) && !selection.has(*object);
     let stays =
         (0..all.len()).filter(stays).map(|object| (object, finder.others.get(&object).copied())).collect();
     let not_named = Named { stays, shared: by_user(shared) };
-    notes.extend(finder.notes(&not_named));
+    notes.extend(finder.note_unreferred(&not_named));
     selection.named = not_named;
 }
 
@@ -85,9 +85,9 @@ fn share_with_excluded(inventory: &Inventory, graph: &Graph, scope: &Scope, sele
     finder.others = finder.belonging_to_others();
     finder.claimed = finder.belonging_to_named();
     let own = finder.below_named(&mut Selection { chosen: vec![None; all.len()], ..Selection::default() });
-    let shared = finder.shared(selection, &own);
-    selection.refusals.extend(finder.unsharable(selection, &shared));
-    selection.refusals.extend(finder.pools_on_both_sides(&shared));
+    let shared = finder.find_shared(selection, &own);
+    selection.refusals.extend(finder.refuse_unsharable(selection, &shared));
+    selection.refusals.extend(finder.refuse_shared_pools(&shared));
     selection.named.shared = by_user(shared);
 }
 
@@ -119,12 +119,12 @@ struct User {
 }
 
 impl Finder<'_> {
-    fn is(&self, object: usize, test: impl Fn(&Object) -> bool) -> bool {
+    fn matches(&self, object: usize, test: impl Fn(&Object) -> bool) -> bool {
         self.inventory.get(object).is_some_and(test)
     }
 
     fn is_cluster(&self, object: usize) -> bool {
-        self.is(object, |object| is_cluster(&object.kind.group_kind))
+        self.matches(object, |object| is_cluster(&object.kind.group_kind))
     }
 
     fn key(&self, object: usize) -> Option<&Key> {
@@ -147,14 +147,14 @@ impl Finder<'_> {
 
     /// Whether copies on both sides do no harm: nothing acts on it.
     fn is_passive(&self, object: usize) -> bool {
-        self.is(object, |object| is_passive(&object.kind.group_kind))
+        self.matches(object, |object| is_passive(&object.kind.group_kind))
     }
 
     /// Whether Clusters on both sides may use it.
     fn is_sharable(&self, object: usize) -> bool {
         let accepted =
             |object: &Object| self.scope.accept.contains_kind(Risk::Shared, &object.kind.group_kind);
-        self.is_passive(object) || self.is_acceptable(object) && self.is(object, accepted)
+        self.is_passive(object) || self.is_acceptable(object) && self.matches(object, accepted)
     }
 
     /// Whether the user can accept that it is on both sides: it moves by itself, or is a pool.
@@ -165,11 +165,11 @@ impl Finder<'_> {
         );
         let dangerous =
             |object: &Object| is_cluster(&object.kind.group_kind) || is_dangerous(&object.kind.group_kind);
-        (by_itself || self.is_pool(object)) && !self.is(object, dangerous)
+        (by_itself || self.is_pool(object)) && !self.matches(object, dangerous)
     }
 
     /// Plugins' ties count only inside one namespace; `beyond.rs` judges the others.
-    fn holds(&self, owner: usize, dependent: usize, tie: Tie) -> bool {
+    fn follows_tie(&self, owner: usize, dependent: usize, tie: Tie) -> bool {
         let keys = self.key(owner).zip(self.key(dependent));
         tie != Tie::Plugin || keys.is_some_and(|(owner, dependent)| is_inside(self.scope, owner, dependent))
     }
@@ -177,7 +177,7 @@ impl Finder<'_> {
     fn owners(&self, object: usize) -> impl Iterator<Item = usize> {
         self.graph
             .owners(object)
-            .filter(move |(owner, tie)| self.holds(*owner, object, *tie))
+            .filter(move |(owner, tie)| self.follows_tie(*owner, object, *tie))
             .map(|(owner, _)| owner)
     }
 
@@ -185,7 +185,7 @@ impl Finder<'_> {
         let ties = self
             .graph
             .dependents(object)
-            .filter(move |(dependent, tie)| self.holds(object, *dependent, *tie));
+            .filter(move |(dependent, tie)| self.follows_tie(object, *dependent, *tie));
         ties.map(|(dependent, _)| dependent)
     }
 
@@ -195,7 +195,8 @@ impl Finder<'_> {
         for (index, object) in
             self.inventory.objects().iter().enumerate().filter(|(at, _)| self.is_alone(*at))
         {
-            let cluster = self.claims(index, object).filter(|cluster| self.named.contains(cluster));
+            let cluster =
+                self.find_claimed_cluster(index, object).filter(|cluster| self.named.contains(cluster));
             if let Some(cluster) = cluster {
                 claimed.entry(cluster).or_default().push(index);
             }
@@ -209,8 +210,11 @@ impl Finder<'_> {
         let mut others = BTreeMap::new();
         let mut queue = VecDeque::new();
         for (index, object) in self.inventory.objects().iter().enumerate() {
-            let cluster =
-                if is_cluster(&object.kind.group_kind) { Some(index) } else { self.claims(index, object) };
+            let cluster = if is_cluster(&object.kind.group_kind) {
+                Some(index)
+            } else {
+                self.find_claimed_cluster(index, object)
+            };
             let cluster = cluster.filter(|cluster| {
                 self.inventory.is_trusted(index) && !self.named.contains(cluster) && self.is_asked(*cluster)
             });
@@ -234,7 +238,7 @@ impl Finder<'_> {
     }
 
     /// The Cluster that an object says it belongs to.
-    fn claims(&self, index: usize, object: &Object) -> Option<usize> {
+    fn find_claimed_cluster(&self, index: usize, object: &Object) -> Option<usize> {
         let asked = object.kind.group_kind.group == GROUP_CLUSTER || self.is_alone(index);
         let claimed = if asked { cluster_name_of(object) } else { None };
         let namespace = object.meta.namespace.as_deref().filter(|_| object.kind.namespaced)?;
@@ -269,12 +273,12 @@ impl Finder<'_> {
 
     /// What the selection refers to, directly or not, and what that takes along. Returns what it refers to and may not have, with
     /// what refers to it.
-    fn referred(&self, selection: &mut Selection) -> BTreeMap<usize, usize> {
+    fn add_referred(&self, selection: &mut Selection) -> BTreeMap<usize, usize> {
         let mut queue: VecDeque<usize> = selection.iter().collect();
         let (mut entered, mut borrowed) = (BTreeSet::new(), BTreeMap::new());
         while let Some(object) = queue.pop_front() {
             for (need, what) in selection.needs.get(&object).cloned().unwrap_or_default() {
-                if !self.holds(object, what, Tie::Plugin) {
+                if !self.follows_tie(object, what, Tie::Plugin) {
                     continue;
                 }
                 if !self.may_enter(what) {
@@ -292,7 +296,7 @@ impl Finder<'_> {
                     queue.push_back(what);
                 }
             }
-            let root = match selection.why(object) {
+            let root = match selection.reason(object) {
                 Some(Chosen::Referred { .. } | Chosen::Below { .. }) if self.is_root(object) => object,
                 Some(Chosen::Below { root }) if !self.named.contains(root) => *root,
                 _ => continue,
@@ -303,7 +307,7 @@ impl Finder<'_> {
             for dependent in self.dependents(object) {
                 selection.visits += 1;
                 let template =
-                    || self.is(dependent, |object| object.kind.group_kind.kind.ends_with(TEMPLATE));
+                    || self.matches(dependent, |object| object.kind.group_kind.kind.ends_with(TEMPLATE));
                 let others = self.others.contains_key(&dependent) && !template();
                 let enter = self.is_chosen(dependent) && !self.is_cluster(dependent) && !others;
                 if enter && selection.choose(dependent, Chosen::Below { root }) {
@@ -318,15 +322,15 @@ impl Finder<'_> {
     /// Another Cluster's Secrets are its own: its keys have no business where it isn't.
     fn may_enter(&self, object: usize) -> bool {
         let theirs = self.others.contains_key(&object);
-        let passive =
-            self.is_passive(object) && !self.is(object, |object| object.kind.group_kind.group.is_empty());
+        let passive = self.is_passive(object)
+            && !self.matches(object, |object| object.kind.group_kind.group.is_empty());
         let lent = || self.is_alone(object) || passive || self.is_pool(object);
         self.is_chosen(object) && !self.is_cluster(object) && (!theirs || lent())
     }
 
     /// Objects that something staying uses or may use, and what that is; with everything tied to them that isn't a named Cluster's
     /// own.
-    fn shared(&self, selection: &Selection, own: &BTreeSet<usize>) -> BTreeMap<usize, User> {
+    fn find_shared(&self, selection: &Selection, own: &BTreeSet<usize>) -> BTreeMap<usize, User> {
         let stays = |object: &usize| {
             self.inventory.is_trusted(*object) && !selection.has(*object) && self.is_asked(*object)
         };
@@ -374,14 +378,14 @@ impl Finder<'_> {
 
     fn is_pool(&self, object: usize) -> bool {
         let is_address = |object: usize| {
-            self.is(object, |object| {
+            self.matches(object, |object| {
                 let kind = &object.kind.group_kind;
                 kind.group.starts_with("ipam.") && kind.kind.ends_with("IPAddress")
             })
         };
         // An address is owned by its claim, too.
-        let is_claim = self.is(object, |object| object.kind.group_kind.kind.ends_with("Claim"));
-        self.is(object, |object| is_pool(&object.kind.group_kind))
+        let is_claim = self.matches(object, |object| object.kind.group_kind.kind.ends_with("Claim"));
+        self.matches(object, |object| is_pool(&object.kind.group_kind))
             || !is_claim && self.is_alone(object) && self.dependents(object).any(is_address)
     }
 }

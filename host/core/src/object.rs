@@ -169,17 +169,17 @@ impl Meta {
     }
 
     /// Whether the annotation exists, whatever its value.
-    pub fn annotated(&self, key: &str) -> bool {
+    pub fn has_annotation(&self, key: &str) -> bool {
         self.annotations.contains_key(key)
     }
 
     /// Whether the label exists, whatever its value.
-    pub fn labelled(&self, key: &str) -> bool {
+    pub fn has_label(&self, key: &str) -> bool {
         self.labels.contains_key(key)
     }
 
     /// Whether the object is being deleted.
-    pub fn deleting(&self) -> bool {
+    pub fn is_being_deleted(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
 
@@ -190,7 +190,7 @@ impl Meta {
 
     /// Whether anyone but this program has written to the object since a time, by the server's clock. Managed fields that match
     /// the source object's may have been copied, and prove nothing.
-    pub fn written_by_others(&self, since: &str, source: Option<&Self>) -> bool {
+    pub fn is_written_by_others(&self, since: &str, source: Option<&Self>) -> bool {
         let copied = source.map_or(&[][..], |source| &source.managed_fields);
         self.managed_fields.iter().any(|m| {
             m.manager != names::FIELD_MANAGER
@@ -200,13 +200,13 @@ impl Meta {
     }
 
     /// Returns when this program last wrote to the object, by the server's clock. A server that doesn't say so gives none.
-    pub fn written_by_us(&self) -> Option<&str> {
+    pub fn last_own_write(&self) -> Option<&str> {
         let ours = self.managed_fields.iter().filter(|m| m.manager == names::FIELD_MANAGER);
         ours.filter_map(|m| m.time.as_deref()).max()
     }
 
     /// Whether the object carries the given move's mark.
-    pub fn marked(&self, move_id: &str) -> bool {
+    pub fn has_mark(&self, move_id: &str) -> bool {
         self.annotations.get(names::MARK).is_some_and(|id| id == move_id)
     }
 }
@@ -276,7 +276,7 @@ impl Object {
 
     /// Whether the body is nested deeper than [`DEPTH`]. Metadata is parsed without looking at the rest, so without this check
     /// nobody would notice before the body is parsed. Scans the bytes, without recursion.
-    pub(crate) fn too_deep(&self) -> bool {
+    pub(crate) fn is_too_deep(&self) -> bool {
         let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
         for byte in self.raw.iter() {
             match (quoted, byte) {

@@ -38,7 +38,7 @@ struct Edge {
 }
 
 /// Orders the set. References to owners of the given kinds may be dropped to break a cycle.
-pub(crate) fn order(
+pub(crate) fn order_selection(
     inventory: &Inventory,
     graph: &Graph,
     selection: &Selection,
@@ -57,10 +57,10 @@ pub(crate) fn order(
     edges.dedup_by_key(|edge| (edge.dependent, edge.owner));
 
     let count = inventory.objects().len();
-    let mut layers = layers(count, &set, &edges);
+    let mut layers = assign_layers(count, &set, &edges);
     if layers.is_none() {
-        order.untangle(inventory, &set, &mut edges, drop_owners);
-        layers = self::layers(count, &set, &edges);
+        order.break_cycles(inventory, &set, &mut edges, drop_owners);
+        layers = assign_layers(count, &set, &edges);
     }
     let layers = layers.unwrap_or_default();
     for edge in edges {
@@ -72,7 +72,7 @@ pub(crate) fn order(
 }
 
 /// The layer of each object, by Kahn's algorithm; none if there is a cycle.
-fn layers(count: usize, set: &[usize], edges: &[Edge]) -> Option<Vec<usize>> {
+fn assign_layers(count: usize, set: &[usize], edges: &[Edge]) -> Option<Vec<usize>> {
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut waits = vec![0_usize; count];
     for edge in edges {
@@ -101,7 +101,7 @@ fn layers(count: usize, set: &[usize], edges: &[Edge]) -> Option<Vec<usize>> {
 
 impl Order {
     /// Leaves out the ties that form cycles, and remembers them.
-    fn untangle(
+    fn break_cycles(
         &mut self,
         inventory: &Inventory,
         set: &[usize],
@@ -111,7 +111,8 @@ impl Order {
         let knots = Knots::find(set, edges.iter().filter(|edge| edge.hard));
         edges.retain(|edge| {
             let kind = inventory.get(edge.owner).map(|owner| &owner.kind.group_kind);
-            let drop = edge.hard && knots.inside(edge) && kind.is_some_and(|kind| drop_owners.contains(kind));
+            let drop =
+                edge.hard && knots.contains_edge(edge) && kind.is_some_and(|kind| drop_owners.contains(kind));
             if drop {
                 self.opened.push((edge.dependent, edge.owner));
             }
@@ -119,12 +120,12 @@ impl Order {
         });
 
         let knots = Knots::find(set, edges.iter().filter(|edge| edge.hard));
-        self.cycles = knots.cycles(edges);
-        edges.retain(|edge| !(edge.hard && knots.inside(edge)));
+        self.cycles = knots.find_cycles(edges);
+        edges.retain(|edge| !(edge.hard && knots.contains_edge(edge)));
 
         let knots = Knots::find(set, edges.iter());
         edges.retain(|edge| {
-            let ignore = !edge.hard && knots.inside(edge);
+            let ignore = !edge.hard && knots.contains_edge(edge);
             if ignore {
                 self.ignored.push((edge.dependent, edge.owner));
             }
@@ -157,14 +158,14 @@ impl Knots {
     }
 
     /// Whether both ends of an edge are in one knot; an object that owns itself is a knot.
-    fn inside(&self, edge: &Edge) -> bool {
+    fn contains_edge(&self, edge: &Edge) -> bool {
         self.of.get(&edge.owner) == self.of.get(&edge.dependent)
     }
 
     /// One cycle in each knot: from its first object to owners inside it, until an object repeats.
-    fn cycles(&self, edges: &[Edge]) -> Vec<Vec<usize>> {
+    fn find_cycles(&self, edges: &[Edge]) -> Vec<Vec<usize>> {
         let mut owner_of: BTreeMap<usize, usize> = BTreeMap::new();
-        for edge in edges.iter().filter(|edge| edge.hard && self.inside(edge)) {
+        for edge in edges.iter().filter(|edge| edge.hard && self.contains_edge(edge)) {
             owner_of.entry(edge.dependent).or_insert(edge.owner);
         }
         let mut seen_knots = BTreeSet::new();

@@ -55,14 +55,14 @@ impl Label {
 
 impl Part {
     /// All objects of a kind.
-    pub fn all(kind: GroupKind) -> Self {
+    pub fn of_kind(kind: GroupKind) -> Self {
         Self { kind, object: None, within: None, label: None }
     }
 
     /// One object.
-    pub fn one(key: &Key) -> Self {
+    pub fn of_object(key: &Key) -> Self {
         let object = ObjectName { namespace: key.namespace.clone(), name: key.name.clone() };
-        Self { object: Some(object), ..Self::all(key.group_kind.clone()) }
+        Self { object: Some(object), ..Self::of_kind(key.group_kind.clone()) }
     }
 
     /// Whether somebody meant just these objects, by a name or a label: not whatever there is.
@@ -74,16 +74,16 @@ impl Part {
     pub fn covers(&self, object: &Object) -> bool {
         let Meta { namespace, name, labels, .. } = &object.meta;
         self.kind == object.kind.group_kind
-            && self.fits(namespace.as_ref(), name)
+            && self.matches_name(namespace.as_ref(), name)
             && self.label.as_ref().is_none_or(|label| label.is_on(labels))
     }
 
     /// Whether an object could be part of it, for all that its name says.
     pub fn may_cover(&self, key: &Key) -> bool {
-        self.kind == key.group_kind && self.fits(key.namespace.as_ref(), &key.name)
+        self.kind == key.group_kind && self.matches_name(key.namespace.as_ref(), &key.name)
     }
 
-    fn fits(&self, namespace: Option<&String>, name: &str) -> bool {
+    fn matches_name(&self, namespace: Option<&String>, name: &str) -> bool {
         let named = |object: &ObjectName| object.name == name && object.namespace.as_ref() == namespace;
         self.object.as_ref().is_none_or(named)
             && self.within.as_ref().is_none_or(|within| namespace == Some(within))
@@ -91,8 +91,8 @@ impl Part {
 }
 
 /// Whether an object belongs to any of these.
-pub fn covered(parts: &BTreeSet<Part>, object: &Object) -> bool {
-    let of_kind = parts.range(Part::all(object.kind.group_kind.clone())..);
+pub fn contains_object(parts: &BTreeSet<Part>, object: &Object) -> bool {
+    let of_kind = parts.range(Part::of_kind(object.kind.group_kind.clone())..);
     of_kind.take_while(|part| part.kind == object.kind.group_kind).any(|part| part.covers(object))
 }
 
@@ -127,12 +127,12 @@ mod tests {
         Identity a ! label=carry:yes";
 
     fn covered_by(part: &str) -> Vec<String> {
-        let part = typed::part(part).unwrap();
+        let part = typed::parse_part(part).unwrap();
         let objects = objects(THERE);
-        let parts = BTreeSet::from([part.clone(), Part::all(GroupKind::new("", "A"))]);
+        let parts = BTreeSet::from([part.clone(), Part::of_kind(GroupKind::new("", "A"))]);
         let found = objects.iter().filter(|object| part.covers(object));
         let found: Vec<String> = found.map(|object| object.key().to_string()).collect();
-        let as_set = objects.iter().filter(|object| covered(&parts, object));
+        let as_set = objects.iter().filter(|object| contains_object(&parts, object));
         assert_eq!(as_set.map(|object| object.key().to_string()).collect::<Vec<_>>(), found);
         found
     }
@@ -167,7 +167,7 @@ mod tests {
             "Secret:carry=",
             "Secret/ns/*:example.com/carry=yes",
         ] {
-            assert_eq!(typed::part(typed).unwrap().to_string(), typed);
+            assert_eq!(typed::parse_part(typed).unwrap().to_string(), typed);
         }
     }
 }

@@ -24,7 +24,7 @@ struct Undo {
 }
 
 /// The change that pauses an object; none if someone else has paused it already, because then only they may unpause it.
-pub fn pause(object: &Object) -> Result<Option<Value>, ObjectError> {
+pub fn pause_patch(object: &Object) -> Result<Option<Value>, ObjectError> {
     if is_paused(object)? {
         return Ok(None);
     }
@@ -36,8 +36,8 @@ pub fn pause(object: &Object) -> Result<Option<Value>, ObjectError> {
 }
 
 /// The change that pauses an object whose copy took over. A run that comes later must not take that for its user's pause.
-pub fn pause_out_of_date(object: &Object, move_id: &str) -> Result<Option<Value>, ObjectError> {
-    let mut change = pause(object)?;
+pub fn pause_out_of_date_patch(object: &Object, move_id: &str) -> Result<Option<Value>, ObjectError> {
+    let mut change = pause_patch(object)?;
     if let Some(change) = &mut change {
         merge::apply_patch(change, &json!({"metadata": {"annotations": {names::OUT_OF_DATE: move_id}}}));
     }
@@ -50,7 +50,7 @@ pub fn is_out_of_date(meta: &Meta, move_id: &str) -> bool {
 }
 
 /// The change that unpauses a Cluster or a class, whoever paused it.
-pub fn unpause(object: &Object) -> Option<Value> {
+pub fn unpause_patch(object: &Object) -> Option<Value> {
     if is_cluster(object) {
         Some(json!({"spec": {"paused": null}}))
     } else if object.kind.group_kind.is(names::GROUP_CLUSTER, "ClusterClass") {
@@ -69,25 +69,25 @@ pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
 }
 
 /// The patch that undoes what a move did to an object; none if that move did nothing to it.
-pub fn undo(meta: &Meta, move_id: &str) -> Option<Value> {
-    let undo = written(meta).filter(|undo| undo.move_id == move_id)?;
+pub fn undo_patch(meta: &Meta, move_id: &str) -> Option<Value> {
+    let undo = read_undo(meta).filter(|undo| undo.move_id == move_id)?;
     let mut patch = undo.patch;
     // Not `merge::apply_patch`: applied to a patch it would remove the key instead of keeping the null.
-    let metadata = entry(&mut patch, "metadata")?;
-    let annotations = entry(metadata, "annotations")?;
+    let metadata = child_map(&mut patch, "metadata")?;
+    let annotations = child_map(metadata, "annotations")?;
     annotations.as_object_mut()?.insert(names::UNDO.to_owned(), Value::Null);
     Some(patch)
 }
 
 /// Makes of an object what it was before this move paused or held it. What others wrote as if they were another move counts as any
 /// change does.
-pub(crate) fn undone(meta: &Meta, move_id: &str, value: &mut Value) {
-    if let Some(undo) = written(meta).filter(|undo| undo.move_id == move_id) {
+pub(crate) fn undo_in(meta: &Meta, move_id: &str, value: &mut Value) {
+    if let Some(undo) = read_undo(meta).filter(|undo| undo.move_id == move_id) {
         merge::apply_patch(value, &undo.patch);
     }
 }
 
-fn entry<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+fn child_map<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     let map = value.as_object_mut()?;
     let child = map.entry(key).or_insert_with(|| json!({}));
     // An inverse that removes the whole map would lose the key to be removed from it.
@@ -98,28 +98,28 @@ fn entry<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
 }
 
 /// A change that triggers the object's controller and has no other effect. It is undone like a pause.
-pub fn poke(move_id: &str) -> Value {
+pub fn poke_patch(move_id: &str) -> Value {
     with_undo(&json!({}), json!({}), move_id)
 }
 
 /// Whether the given move only poked the object.
 pub fn is_poke(meta: &Meta, move_id: &str) -> bool {
-    written(meta).is_some_and(|undo| undo.move_id == move_id && undo.patch == json!({}))
+    read_undo(meta).is_some_and(|undo| undo.move_id == move_id && undo.patch == json!({}))
 }
 
 /// Whether the given move paused or held the object.
 pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
-    undo(meta, move_id).is_some()
+    undo_patch(meta, move_id).is_some()
 }
 
 /// Whether any move has left an undo annotation on the object.
 pub fn has_undo(meta: &Meta) -> bool {
-    written(meta).is_some()
+    read_undo(meta).is_some()
 }
 
 /// The undo annotation, if a move wrote it. Anyone with permission to annotate the object may have written another, and it is
 /// applied with this run's permissions: one that does more than undo a pause or a hold is ignored.
-fn written(meta: &Meta) -> Option<Undo> {
+fn read_undo(meta: &Meta) -> Option<Undo> {
     let undo: Undo = serde_json::from_str(meta.annotations.get(names::UNDO)?).ok()?;
     let undoes = |(path, value): (String, &Value)| {
         let words: Vec<&str> = path.split('/').skip(1).collect();
@@ -148,7 +148,7 @@ pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
         #[serde(default)]
         paused: Option<bool>,
     }
-    if object.meta.annotated(names::PAUSED) {
+    if object.meta.has_annotation(names::PAUSED) {
         return Ok(true);
     }
     Ok(is_cluster(object) && object.view::<View>()?.spec.paused == Some(true))
@@ -187,14 +187,14 @@ impl std::fmt::Display for Pending {
 }
 
 /// Whether to keep waiting for the object after the pause.
-pub fn pending(object: &Object, assume_paused: bool) -> Result<Option<Pending>, ObjectError> {
-    if object.meta.annotated(names::BLOCK_MOVE) {
+pub fn find_pending(object: &Object, assume_paused: bool) -> Result<Option<Pending>, ObjectError> {
+    if object.meta.has_annotation(names::BLOCK_MOVE) {
         return Ok(Some(Pending::Blocked));
     }
     if assume_paused {
         return Ok(None);
     }
-    let conditions = conditions(object)?;
+    let conditions = read_conditions(object)?;
     let paused = conditions.iter().find(|c| c.kind == "Paused");
     Ok(paused.filter(|c| c.status != "True").map(|_| Pending::NotAcknowledged))
 }
@@ -215,7 +215,7 @@ pub struct Condition {
 
 /// The conditions of an object's status, in the current contract: objects of an older API version keep them under
 /// `status.v1beta2`.
-pub fn conditions(object: &Object) -> Result<Vec<Condition>, ObjectError> {
+pub fn read_conditions(object: &Object) -> Result<Vec<Condition>, ObjectError> {
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct View {
@@ -272,13 +272,13 @@ mod tests {
             json!({"metadata": {"name": "a", "annotations": {"x": "1"}}, "spec": {"paused": false, "y": 1}}),
         ] {
             let object = cluster(before.clone());
-            let patch = with_undo(&before, pause(&object).unwrap().unwrap(), "m1");
+            let patch = with_undo(&before, pause_patch(&object).unwrap().unwrap(), "m1");
             let mut state = before.clone();
             merge::apply_patch(&mut state, &patch);
             let paused = cluster(state.clone());
             assert!(is_paused(&paused).unwrap());
-            assert!(undo(&paused.meta, "another").is_none());
-            merge::apply_patch(&mut state, &undo(&paused.meta, "m1").unwrap());
+            assert!(undo_patch(&paused.meta, "another").is_none());
+            merge::apply_patch(&mut state, &undo_patch(&paused.meta, "m1").unwrap());
             // An API server drops a map of annotations that has become empty.
             if state["metadata"]["annotations"] == json!({}) {
                 state["metadata"].as_object_mut().unwrap().remove("annotations");
@@ -293,7 +293,7 @@ mod tests {
             json!({"metadata": {"name": "a"}, "spec": {"paused": true}}),
             json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "false"}}, "spec": {}}),
         ] {
-            assert_eq!(pause(&cluster(body)).unwrap(), None);
+            assert_eq!(pause_patch(&cluster(body)).unwrap(), None);
         }
     }
 
@@ -338,7 +338,7 @@ mod tests {
     fn a_poke_changes_nothing_and_is_undone() {
         let poked = cluster(json!({"metadata": {"name": "a", "annotations": {"kept": ""}}, "spec": {}}));
         let mut body = poked.value().unwrap();
-        merge::apply_patch(&mut body, &poke("m1"));
+        merge::apply_patch(&mut body, &poke_patch("m1"));
         let poked = cluster(body);
         assert!(is_ours(&poked.meta, "m1") && is_poke(&poked.meta, "m1") && !is_poke(&poked.meta, "m2"));
         assert!(!is_paused(&poked).unwrap());
@@ -346,7 +346,7 @@ mod tests {
         let paused = with_undo(&json!({}), pause, "m1");
         assert!(!is_poke(&cluster(paused).meta, "m1"));
         let mut back = poked.value().unwrap();
-        merge::apply_patch(&mut back, &undo(&poked.meta, "m1").unwrap());
+        merge::apply_patch(&mut back, &undo_patch(&poked.meta, "m1").unwrap());
         assert_eq!(back["metadata"]["annotations"], json!({"kept": ""}));
     }
 
@@ -356,11 +356,11 @@ mod tests {
             cluster(json!({"metadata": {"name": "a"},
                 "status": {"conditions": [{"type": "Paused", "status": status}]}}))
         };
-        assert_eq!(pending(&condition("False"), false).unwrap(), Some(Pending::NotAcknowledged));
-        assert_eq!(pending(&condition("False"), true).unwrap(), None);
-        assert_eq!(pending(&condition("True"), false).unwrap(), None);
+        assert_eq!(find_pending(&condition("False"), false).unwrap(), Some(Pending::NotAcknowledged));
+        assert_eq!(find_pending(&condition("False"), true).unwrap(), None);
+        assert_eq!(find_pending(&condition("True"), false).unwrap(), None);
         let blocked = cluster(json!({"metadata": {"name": "a", "annotations": {names::BLOCK_MOVE: ""}}}));
-        assert_eq!(pending(&blocked, true).unwrap(), Some(Pending::Blocked));
-        assert_eq!(pending(&cluster(json!({"metadata": {"name": "a"}})), false).unwrap(), None);
+        assert_eq!(find_pending(&blocked, true).unwrap(), Some(Pending::Blocked));
+        assert_eq!(find_pending(&cluster(json!({"metadata": {"name": "a"}})), false).unwrap(), None);
     }
 }

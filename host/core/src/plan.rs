@@ -308,12 +308,12 @@ impl fmt::Display for Why {
 
 impl Step {
     /// Whether a plugin brings it along from outside the namespaces that move.
-    pub fn is_brought(&self) -> bool {
+    pub fn is_added_by_plugin(&self) -> bool {
         matches!(self.why, Why::AddedByPlugin { .. })
     }
 
     /// Returns true if no rule selects the object: the user also copies it, or adds it from a manifest.
-    pub fn is_carried(&self) -> bool {
+    pub fn is_chosen_by_user(&self) -> bool {
         matches!(self.why, Why::AlsoCopied | Why::FromManifest { .. })
     }
 
@@ -333,38 +333,38 @@ impl Plan {
     }
 
     /// The objects that are copied and then deleted in the source.
-    pub fn moved(&self) -> impl Iterator<Item = &Step> {
+    pub fn moved_steps(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.fate == Fate::Move)
     }
 
     /// The objects that are copied and stay in the source too.
-    pub fn kept(&self) -> impl Iterator<Item = &Step> {
+    pub fn kept_steps(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| matches!(step.fate, Fate::Keep(_)))
     }
 
     /// The objects that the user adds.
-    pub fn added(&self) -> impl Iterator<Item = &Step> {
+    pub fn added_steps(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.fate == Fate::FromManifest)
     }
 
     /// Whether an object of the plan doesn't make its namespace move: that namespace stays, or a plugin brings the object along.
     pub fn is_elsewhere(&self, step: &Step) -> bool {
         let namespace = step.key.namespace.as_ref();
-        step.is_brought() || namespace.is_some_and(|namespace| !self.moving.contains(namespace))
+        step.is_added_by_plugin() || namespace.is_some_and(|namespace| !self.moving.contains(namespace))
     }
 
     /// How many Clusters are copied.
-    pub fn clusters(&self) -> usize {
-        self.of(names::GROUP_CLUSTER, "Cluster").count()
+    pub fn count_clusters(&self) -> usize {
+        self.steps_of_kind(names::GROUP_CLUSTER, "Cluster").count()
     }
 
     /// How many ClusterClasses are copied.
-    pub fn cluster_classes(&self) -> usize {
-        self.of(names::GROUP_CLUSTER, "ClusterClass").count()
+    pub fn count_cluster_classes(&self) -> usize {
+        self.steps_of_kind(names::GROUP_CLUSTER, "ClusterClass").count()
     }
 
     /// The steps of one kind.
-    pub fn of(&self, group: &str, kind: &str) -> impl Iterator<Item = &Step> {
+    pub fn steps_of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(move |step| step.key.group_kind.is(group, kind))
     }
 }

@@ -4,7 +4,7 @@ mod clusters;
 mod make;
 mod mapping_check;
 
-pub use make::plan;
+pub use make::make_plan;
 
 #[cfg(test)]
 mod tests;

@@ -87,9 +87,9 @@ impl PluginSet {
     /// Bounds what another party says about its plugins; `None` if there are more than a move can have.
     pub fn into_bounded(self) -> Option<Self> {
         let bound = |PluginId { name, digest, version }| PluginId {
-            name: words::line(&name, TEXT),
-            digest: words::line(&digest, TEXT),
-            version: words::line(&version, TEXT),
+            name: words::to_line(&name, TEXT),
+            digest: words::to_line(&digest, TEXT),
+            version: words::to_line(&version, TEXT),
         };
         (self.0.len() <= MOST_PLUGINS).then(|| Self(self.0.into_iter().map(bound).collect()))
     }

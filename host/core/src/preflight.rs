@@ -24,7 +24,7 @@ use crate::{GroupKind, Key, Object, ObjectError, Side};
 ///
 /// `ours` is this move's id: a pause that carries it was made by an earlier run of this move. `handled` are the kinds that some
 /// plugin takes care of.
-pub fn preflight(
+pub fn check_moved_objects(
     inventory: &Inventory,
     plan: &Plan,
     scope: &Scope,
@@ -34,19 +34,24 @@ pub fn preflight(
     let mut refusals = Vec::new();
     for step in &plan.steps {
         let Some(object) = inventory.get(step.object) else { continue };
-        let checked = check(object, &step.key, scope, ours);
+        let checked = check_object(object, &step.key, scope, ours);
         refusals.extend(checked.unwrap_or_else(|error| vec![Refusal::unreadable(step.key.clone(), &error)]));
     }
     refusals.extend(find_unhandled_dangers(plan, scope, handled));
     refusals
 }
 
-fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Result<Vec<Refusal>, ObjectError> {
+fn check_object(
+    object: &Object,
+    key: &Key,
+    scope: &Scope,
+    ours: Option<&str>,
+) -> Result<Vec<Refusal>, ObjectError> {
     let kind = &object.kind.group_kind;
     let mut refusals = Vec::new();
-    refusals.extend(bookkeeping(object, key));
+    refusals.extend(refuse_own_records(object, key));
     if is_cluster(kind) || is_cluster_class(kind) {
-        refusals.extend(already_paused(object, key, scope, ours)?);
+        refusals.extend(check_pause(object, key, scope, ours)?);
     }
     if scope.accept.contains(Risk::Unprovisioned) {
         return Ok(refusals);
@@ -69,13 +74,13 @@ fn check(object: &Object, key: &Key, scope: &Scope, ours: Option<&str>) -> Resul
                 "",
             ),
         )
-        .or(Remedy::MoveUnprovisioned)
+        .with_remedy(Remedy::MoveUnprovisioned)
     }));
     Ok(refusals)
 }
 
 /// Records and locks of moves say what is where. Copied to another cluster they would be wrong, and pivot-host would believe them.
-fn bookkeeping(object: &Object, key: &Key) -> Option<Refusal> {
+fn refuse_own_records(object: &Object, key: &Key) -> Option<Refusal> {
     let labelled = object.meta.labels.keys().any(|label| label.starts_with(OURS));
     labelled.then(|| {
         Refusal::source(
@@ -90,7 +95,7 @@ fn bookkeeping(object: &Object, key: &Key) -> Option<Refusal> {
 }
 
 /// A pause made by someone else means that they are working on the Cluster: resuming the copy would override them.
-fn already_paused(
+fn check_pause(
     object: &Object,
     key: &Key,
     scope: &Scope,
@@ -99,7 +104,7 @@ fn already_paused(
     if !pause::is_paused(object)? || ours.is_some_and(|id| pause::is_ours(&object.meta, id)) {
         return Ok(None);
     }
-    if object.meta.annotated(UNDO) {
+    if object.meta.has_annotation(UNDO) {
         return Ok(Some(Refusal::source(
             "paused-by-other-move",
             key.clone(),
@@ -122,7 +127,7 @@ fn already_paused(
             " shows who wrote the pause)",
         ),
     );
-    Ok(Some(refusal.or(Remedy::MovePaused)))
+    Ok(Some(refusal.with_remedy(Remedy::MovePaused)))
 }
 
 /// The first of the peer's rules that a Cluster fails. v1beta2 keeps these facts in `status.initialization`, v1beta1 directly in

@@ -60,7 +60,7 @@ impl Provider {
     }
 
     /// The parsed version, with or without a leading v.
-    fn parsed(&self) -> Option<Version> {
+    fn parse_version(&self) -> Option<Version> {
         let text = self.version.trim();
         Version::parse(text.strip_prefix('v').unwrap_or(text)).ok()
     }
@@ -80,12 +80,14 @@ pub fn check_providers(
     target: &[Provider],
     namespaces: &BTreeSet<String>,
 ) -> Vec<Refusal> {
-    source.iter().flat_map(|provider| check(provider, target, namespaces)).collect()
+    source.iter().flat_map(|provider| check_provider(provider, target, namespaces)).collect()
 }
 
-fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>) -> Vec<Refusal> {
+fn check_provider(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>) -> Vec<Refusal> {
     let label = provider.label();
-    let Some(needed) = provider.parsed() else { return vec![unreadable(Side::Source, provider)] };
+    let Some(needed) = provider.parse_version() else {
+        return vec![unreadable_version(Side::Source, provider)];
+    };
     let matching: Vec<&Provider> = target.iter().filter(|other| provider.is_same(other)).collect();
     if matching.is_empty() {
         return vec![Refusal::target(
@@ -97,8 +99,8 @@ fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>
     let mut refusals = Vec::new();
     let mut newest: Option<(Version, &Provider)> = None;
     for other in &matching {
-        match other.parsed() {
-            None => refusals.push(unreadable(Side::Target, other)),
+        match other.parse_version() {
+            None => refusals.push(unreadable_version(Side::Target, other)),
             Some(version) if newest.as_ref().is_none_or(|(best, _)| version.cmp_precedence(best).is_gt()) => {
                 newest = Some((version, other));
             }
@@ -134,7 +136,7 @@ fn check(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>
     refusals
 }
 
-fn unreadable(side: Side, provider: &Provider) -> Refusal {
+fn unreadable_version(side: Side, provider: &Provider) -> Refusal {
     let message = format!("{} has version {:?}, which is not a version", provider.label(), provider.version);
     let words = ["get", "providers.clusterctl.cluster.x-k8s.io", "-n", &provider.namespace, "-o", "wide"];
     let remedies = vec![Remedy::kubectl("repair it: ", Kubectl::new(side, words), "")];

@@ -28,7 +28,7 @@ pub struct Reach {
 
 impl Reach {
     /// The reach that covers the kind and namespace of an object.
-    pub fn to(key: &Key) -> Self {
+    pub fn for_key(key: &Key) -> Self {
         let namespace = key.namespace.clone().unwrap_or_else(|| EVERYWHERE.to_owned());
         Self { kind: key.group_kind.clone(), namespace, delete: false }
     }
@@ -52,11 +52,13 @@ impl Reach {
 
 /// Whether two objects are in the same namespace in scope: relations between them need no grant.
 pub(crate) fn is_inside(scope: &Scope, one: &Key, other: &Key) -> bool {
-    one.namespace.is_some() && one.namespace == other.namespace && scope.includes(one.namespace.as_deref())
+    one.namespace.is_some()
+        && one.namespace == other.namespace
+        && scope.includes_namespace(one.namespace.as_deref())
 }
 
 /// Whether these reaches let a plugin bring an object along and, if so, whether it is then deleted from the source.
-pub(crate) fn lets(reaches: &[Reach], key: &Key) -> Option<bool> {
+pub(crate) fn find_grant(reaches: &[Reach], key: &Key) -> Option<bool> {
     let fit = reaches.iter().filter(|reach| reach.covers(&key.group_kind, key.namespace.as_deref()));
     fit.map(|reach| reach.delete).max()
 }
@@ -64,7 +66,7 @@ pub(crate) fn lets(reaches: &[Reach], key: &Key) -> Option<bool> {
 /// Whether a plugin with these reaches is asked about an object.
 pub fn is_shown(object: &Object, scope: &Scope, reaches: &[Reach]) -> bool {
     let namespace = object.meta.namespace.as_deref();
-    let inside = object.kind.namespaced && scope.includes(namespace);
+    let inside = object.kind.namespaced && scope.includes_namespace(namespace);
     inside || reaches.iter().any(|reach| reach.covers(&object.kind.group_kind, namespace))
 }
 
@@ -85,11 +87,11 @@ pub fn is_read(kind: &Kind, wishes: &Wishes) -> bool {
 /// Whether objects of a kind in a namespace (none: cluster-scoped) are read regardless of plugins' reach. The content of all
 /// others counts for nothing ([`crate::inventory::Inventory::with_reached`]).
 pub fn is_looked_for(kind: &Kind, namespace: Option<&str>, scope: &Scope) -> bool {
-    if kind.namespaced { scope.includes(namespace) } else { kind.is_always_read() }
+    if kind.namespaced { scope.includes_namespace(namespace) } else { kind.is_always_read() }
 }
 
 /// The namespaces in which objects of a kind are read, one list request each; none: all namespaces in one list.
-pub fn lists(kind: &Kind, wishes: &Wishes, scope: &Scope) -> BTreeSet<Option<String>> {
+pub fn namespaces_to_list(kind: &Kind, wishes: &Wishes, scope: &Scope) -> BTreeSet<Option<String>> {
     let reached = || wishes.reaches.iter().filter(|reach| reach.kind.covers(&kind.group_kind));
     let everywhere = reached().any(|reach| reach.namespace == EVERYWHERE);
     if !kind.namespaced {
@@ -154,10 +156,10 @@ mod tests {
     #[test]
     fn deleting_is_granted_by_any_reach_that_covers_the_object() {
         let key = crate::testing::key("Secret x/a");
-        assert_eq!(lets(&[], &key), None);
-        assert_eq!(lets(&[reach("Secret", "y", true)], &key), None);
-        assert_eq!(lets(&[reach("Secret", "*", false)], &key), Some(false));
-        assert_eq!(lets(&[reach("Secret", "x", true), reach("Secret", "*", false)], &key), Some(true));
+        assert_eq!(find_grant(&[], &key), None);
+        assert_eq!(find_grant(&[reach("Secret", "y", true)], &key), None);
+        assert_eq!(find_grant(&[reach("Secret", "*", false)], &key), Some(false));
+        assert_eq!(find_grant(&[reach("Secret", "x", true), reach("Secret", "*", false)], &key), Some(true));
     }
 
     #[test]
@@ -185,7 +187,7 @@ mod tests {
             reaches: reaches.iter().cloned().collect(),
         };
         let read = |name: &str, wishes: &Wishes, scope: &Scope| {
-            let lists = lists(&kind(name), wishes, scope).into_iter();
+            let lists = namespaces_to_list(&kind(name), wishes, scope).into_iter();
             lists.map(|list| list.unwrap_or_else(|| "*".into())).collect::<Vec<_>>().join(" ")
         };
         let (ns, all) = (one("ns"), Scope::new(Namespaces::All));

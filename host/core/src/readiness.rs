@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::kind::GroupKind;
 use crate::names::{GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::object::{Key, Object, ObjectError};
-use crate::pause::{conditions, is_paused};
+use crate::pause::{is_paused, read_conditions};
 use crate::soft::is_cluster;
 
 /// Conditions that are true while an operation runs. The operation ends at some point, perhaps just after the move: waiting for
@@ -77,7 +77,7 @@ pub struct Moved<'a> {
 }
 
 /// Selects what to check among these objects; `accepted` kinds are not checked.
-pub fn asked(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Result<Asked, ObjectError> {
+pub fn select_checks(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Result<Asked, ObjectError> {
     let sleeping = moved.iter().filter(|one| one.asleep && is_cluster(&one.key.group_kind));
     let sleeping: BTreeSet<(Option<&str>, &str)> =
         sleeping.map(|one| (one.key.namespace.as_deref(), one.key.name.as_str())).collect();
@@ -106,7 +106,7 @@ pub fn asked(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Result<Aske
             all.unverifiable.entry(kind.clone()).or_default().insert(one.key.clone());
             continue;
         }
-        let expected = expectation(one.object)?;
+        let expected = expectation_of(one.object)?;
         if of_cluster || expected.speaks_of_pause {
             all.each.insert(one.key.clone(), expected);
         } else {
@@ -137,8 +137,8 @@ fn has_status(object: &Object) -> Result<bool, ObjectError> {
     Ok(status.as_object().is_some_and(|status| !status.is_empty()))
 }
 
-fn expectation(source: &Object) -> Result<Expectation, ObjectError> {
-    let all = conditions(source)?;
+fn expectation_of(source: &Object) -> Result<Expectation, ObjectError> {
+    let all = read_conditions(source)?;
     let speaks_of_pause = all.iter().any(|c| c.kind == "Paused");
     let of_machine = source.kind.group_kind.is(GROUP_CLUSTER, "Machine");
     let set_again = |kind: &str| !(of_machine && kind == OF_HEALTH_CHECKS);
@@ -150,7 +150,7 @@ fn expectation(source: &Object) -> Result<Expectation, ObjectError> {
 
 /// What is still missing in the target, in words; nothing if the expectation is met. `written`: someone other than this tool has
 /// written to it since the commit.
-pub fn missing(
+pub fn describe_missing(
     expected: &Expectation,
     target: &Object,
     written: bool,
@@ -159,7 +159,7 @@ pub fn missing(
     if is_paused(target)? {
         return Ok(None);
     }
-    let all = conditions(target)?;
+    let all = read_conditions(target)?;
     let paused = all.iter().find(|c| c.kind == "Paused");
     match paused {
         None if expected.speaks_of_pause || !written => {

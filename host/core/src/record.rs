@@ -46,7 +46,7 @@ pub enum Phase {
 
 impl Phase {
     /// Whether the target's record decides, so that the move can only go forward.
-    pub fn committed(self) -> bool {
+    pub fn is_committed(self) -> bool {
         self >= Self::Committed
     }
 }
@@ -231,7 +231,7 @@ impl Record {
 
     /// The files in which the source was handed over, until it is released or rolled back.
     pub fn handed_over(&self) -> Option<&Uid> {
-        self.handover.as_ref()?.files.as_ref().filter(|_| !self.phase.committed())
+        self.handover.as_ref()?.files.as_ref().filter(|_| !self.phase.is_committed())
     }
 
     /// Returns true if the source was made authoritative again after the commit. What its machines have been through since is unknown, so
@@ -295,11 +295,11 @@ impl Record {
         let field = |name| parsed.as_ref().ok().and_then(|record| record.get(name));
         let format = field("format").and_then(Value::as_u64);
         let written_by = field("writtenBy").and_then(Value::as_str).filter(|version| !version.is_empty());
-        let written_by = words::line(written_by.unwrap_or("of an unknown version"), SHOWN);
+        let written_by = words::to_line(written_by.unwrap_or("of an unknown version"), SHOWN);
         let unreadable = |reason| RecordError::Unreadable { reason, written_by: written_by.clone() };
         let refused = |error: serde_json::Error| match unknown_name(&error) {
             Some(name) => RecordError::Unknown { name, written_by: written_by.clone() },
-            None => unreadable(words::line(&error.to_string(), SHOWN)),
+            None => unreadable(words::to_line(&error.to_string(), SHOWN)),
         };
         match format {
             Some(format) if format > u64::from(FORMAT) => {
@@ -315,13 +315,13 @@ impl Record {
             format4::convert_record(&mut value, FORMAT);
         }
         let record: Self = serde_json::from_value(value).map_err(refused)?;
-        record.believable().map_err(|what| unreadable(format!("its {what} can't be right")))?;
+        record.check_bounds().map_err(|what| unreadable(format!("its {what} can't be right")))?;
         Ok(record)
     }
 
     /// Anyone with permission to write ConfigMaps can write nonsense: everything that becomes a name, a path or a count is
     /// bounded before it is used, and before it is written.
-    pub fn believable(&self) -> Result<(), &'static str> {
+    pub fn check_bounds(&self) -> Result<(), &'static str> {
         let Self {
             scope,
             source,
@@ -572,7 +572,7 @@ impl RolledBackMove {
 fn unknown_name(error: &serde_json::Error) -> Option<String> {
     let text = error.to_string();
     let name = text.strip_prefix("unknown field `").or_else(|| text.strip_prefix("unknown variant `"))?;
-    name.split_once("`, ").map(|(name, _)| words::line(name, SHOWN))
+    name.split_once("`, ").map(|(name, _)| words::to_line(name, SHOWN))
 }
 
 #[cfg(test)]

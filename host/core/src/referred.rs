@@ -11,13 +11,14 @@ use crate::scope::Scope;
 
 /// Discounts what is in no namespace, unless an object of the namespaces that move refers to it, by owner or in its body, or by what
 /// that refers to.
-pub fn only_referred(mut inventory: Inventory, scope: &Scope) -> Inventory {
+pub fn discount_unreferred(mut inventory: Inventory, scope: &Scope) -> Inventory {
     let all = || inventory.objects().iter().enumerate().filter(|(index, _)| inventory.is_trusted(*index));
     let global: BTreeSet<usize> =
         all().filter(|(_, object)| !object.kind.namespaced).map(|(index, _)| index).collect();
     let mentions = Mentions::from_inventory(&inventory, global.iter().copied());
-    let inside =
-        |object: &crate::Object| object.kind.namespaced && scope.includes(object.meta.namespace.as_deref());
+    let inside = |object: &crate::Object| {
+        object.kind.namespaced && scope.includes_namespace(object.meta.namespace.as_deref())
+    };
     let mut queue: Vec<usize> = all().filter(|(_, object)| inside(object)).map(|(index, _)| index).collect();
     let mut referred = BTreeSet::new();
     while let Some(index) = queue.pop() {
@@ -58,7 +59,7 @@ mod tests {
         all.push(refers("InfraCluster", Some("other"), "theirs", "others"));
         let named = all.iter().position(|object| object.meta.name == "named").unwrap();
         all[named] = refers("Identity", None, "named", "chained");
-        let inventory = only_referred(Inventory::new(all), &Scope::new(Namespaces::One("ns".into())));
+        let inventory = discount_unreferred(Inventory::new(all), &Scope::new(Namespaces::One("ns".into())));
         let counts = |name: &str| {
             let index = inventory.keys().iter().position(|key| key.name == name).unwrap();
             inventory.is_trusted(index)

@@ -64,18 +64,18 @@ impl Refusal {
     }
 
     /// Whether it goes away by itself while clusters are being built: Machines come up, and somebody installs providers.
-    pub fn passes(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self.code, "not-provisioned" | "provider-missing" | "kind-missing")
     }
 
     /// The same refusal, about these objects too.
-    pub(crate) fn and(mut self, others: impl IntoIterator<Item = Key>) -> Self {
+    pub(crate) fn with_others(mut self, others: impl IntoIterator<Item = Key>) -> Self {
         self.others.extend(others);
         self
     }
 
     /// Groups refusals that say the same about objects of one kind and have the same remedies.
-    pub fn grouped(refusals: &[Self]) -> Vec<Group<'_, Self>> {
+    pub fn group_similar(refusals: &[Self]) -> Vec<Group<'_, Self>> {
         group_items(refusals, |refusal| {
             let Self { code, side, object, others: _, message, remedies } = refusal;
             let ways =
@@ -86,7 +86,7 @@ impl Refusal {
     }
 
     /// The same refusal, with one more remedy.
-    pub fn or(mut self, remedy: Remedy) -> Self {
+    pub fn with_remedy(mut self, remedy: Remedy) -> Self {
         self.remedies.push(remedy);
         self
     }
@@ -145,7 +145,7 @@ mod tests {
         let owners = Remedy::DropOwners { kinds: [kind.clone(), GroupKind::new("g", "L")].into() };
         let refusals = [
             Refusal::source("a", object.clone(), "b", lost),
-            Refusal::source("c", object.clone(), "d", owners).or(Remedy::MovePaused),
+            Refusal::source("c", object.clone(), "d", owners).with_remedy(Remedy::MovePaused),
             Refusal::source("e", object, "f", "repair it"),
         ];
         let risks = risks_to_accept(&refusals);

@@ -32,7 +32,7 @@ pub struct Need {
 
 impl Need {
     /// The note for the user if the needed object was not read.
-    pub(crate) fn missing(&self, object: Option<&Key>) -> Note {
+    pub(crate) fn missing_note(&self, object: Option<&Key>) -> Note {
         Note {
             code: "need-missing".into(),
             object: object.cloned(),
@@ -67,7 +67,7 @@ pub struct Relations {
 
 impl Relations {
     /// Why an object is left, if a plugin leaves it. Objects without a UID can't be told apart.
-    pub fn left(&self, uid: &Uid) -> Option<&Said> {
+    pub fn find_leave(&self, uid: &Uid) -> Option<&Said> {
         if uid.0.is_empty() { None } else { self.leaves.get(uid) }
     }
 }

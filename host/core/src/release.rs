@@ -119,7 +119,7 @@ impl<'a> FromIterator<&'a Uid> for UidSet {
     fn from_iter<T: IntoIterator<Item = &'a Uid>>(uids: T) -> Self {
         let uids: BTreeSet<&str> = uids.into_iter().map(|uid| uid.0.as_str()).collect();
         let lines: String = uids.iter().flat_map(|uid| [*uid, "\n"]).collect();
-        Self { count: uids.len(), digest: hex(&Sha256::digest(lines)) }
+        Self { count: uids.len(), digest: short_hex(&Sha256::digest(lines)) }
     }
 }
 
@@ -143,16 +143,16 @@ const MOST_ENTRIES: usize = 1_000_000;
 impl ReleaseList {
     /// What tells it from any other list.
     pub fn digest(&self) -> String {
-        digest_of_text(self.chunks(usize::MAX).iter().map(String::as_str))
+        digest_of_text(self.to_chunks(usize::MAX).iter().map(String::as_str))
     }
 
     /// The source's objects on the list: by this, a source proves without the list that it is complete.
-    pub fn uids(&self) -> UidSet {
+    pub fn uid_set(&self) -> UidSet {
         self.entries.iter().map(|entry| &entry.uid).collect()
     }
 
     /// The list as text, in chunks of at most `limit` bytes, split between lines.
-    pub fn chunks(&self, limit: usize) -> Vec<String> {
+    pub fn to_chunks(&self, limit: usize) -> Vec<String> {
         let mut kinds: BTreeMap<&ReleaseKind, usize> = BTreeMap::new();
         let mut chunks = Vec::new();
         let mut chunk = String::new();
@@ -170,7 +170,7 @@ impl ReleaseList {
                 let ReleaseKind { group_kind, version, plural } = &*entry.kind;
                 push(format!("k {}/{version} {plural} {}\n", group_kind.group, group_kind.kind));
             }
-            push(entry.line(kind));
+            push(entry.to_line(kind));
         }
         if !chunk.is_empty() {
             chunks.push(chunk);
@@ -220,11 +220,11 @@ impl Entry {
     /// Whether a single delete, conditional on the copied state, is enough. Only objects of the core group can be released like
     /// that: webhooks of Cluster API's providers refuse to delete some objects without the annotation that says that they are
     /// being moved, and their controllers add finalizers back. One that is deleted after its owners has to forget them first.
-    pub fn deletes_as_it_is(&self) -> bool {
+    pub fn can_be_deleted_directly(&self) -> bool {
         self.no_finalizers && self.key.group_kind.group.is_empty() && !self.last
     }
 
-    fn line(&self, kind: usize) -> String {
+    fn to_line(&self, kind: usize) -> String {
         let Self { kind: _, key, uid, resource_version, fate, digest, after, .. } = self;
         let namespace = key.namespace.as_deref().unwrap_or("-");
         let fate = if *fate == Fate::Delete { "d" } else { "k" };
@@ -271,7 +271,7 @@ struct ListedKind<'a> {
 type ListedKey<'a> = ((&'a str, &'a str), Option<&'a str>, &'a str);
 
 fn parse_kind(rest: &str) -> Option<ListedKind<'_>> {
-    let [api_version, plural, kind] = words(rest)?;
+    let [api_version, plural, kind] = split_words(rest)?;
     let (group, version) = api_version.split_once('/')?;
     let listed = (group, kind);
     let group_kind = GroupKind::new(group, kind);
@@ -288,7 +288,7 @@ fn parse_entry<'a>(
     kinds: &[ListedKind<'a>],
     earlier: usize,
 ) -> Option<(Entry, ListedKey<'a>, &'a str)> {
-    let [kind, namespace, name, uid, version, fate, digest, flags, after] = words(rest)?;
+    let [kind, namespace, name, uid, version, fate, digest, flags, after] = split_words(rest)?;
     let ListedKind { kind, group_kind } = kinds.get(kind.parse::<usize>().ok()?)?;
     let namespace = Some(namespace).filter(|namespace| *namespace != "-");
     let odd = odd_name(name).or_else(|| odd_id(uid)).or_else(|| odd_id(version));
@@ -333,7 +333,7 @@ fn parse_entry<'a>(
 }
 
 /// The words of a line, if there are exactly as many as wanted and none is empty.
-fn words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
+fn split_words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
     let mut words = line.split(' ').filter(|word| !word.is_empty());
     let mut found = [""; WANTED];
     for slot in &mut found {
@@ -344,7 +344,7 @@ fn words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
 
 /// The part of an object that counts as its content: everything except server-set metadata, finalizers, our own bookkeeping on
 /// the source and, unless a plugin restored it, the status.
-pub fn content(value: &Value, with_status: bool) -> Value {
+pub fn comparable_content(value: &Value, with_status: bool) -> Value {
     let mut value = value.clone();
     let Some(map) = value.as_object_mut() else { return value };
     if !with_status {
@@ -381,20 +381,20 @@ pub fn content(value: &Value, with_status: bool) -> Value {
 /// Tells a list's text, in any chunks, from any other.
 pub fn digest_of_text<'a>(chunks: impl IntoIterator<Item = &'a str>) -> String {
     let hash = chunks.into_iter().fold(Sha256::new(), |hash, chunk| hash.chain_update(chunk));
-    hex(&hash.finalize())
+    short_hex(&hash.finalize())
 }
 
 /// The digest of an object's content; none for Secrets.
-pub fn digest(group_kind: &GroupKind, value: &Value, with_status: bool) -> Option<String> {
+pub fn content_digest(group_kind: &GroupKind, value: &Value, with_status: bool) -> Option<String> {
     if group_kind.is_secret() {
         return None;
     }
     // Maps are sorted, so equal contents have equal text.
-    Some(hex(&Sha256::digest(content(value, with_status).to_string())))
+    Some(short_hex(&Sha256::digest(comparable_content(value, with_status).to_string())))
 }
 
 /// The first half of a hash.
-pub(crate) fn hex(hash: &[u8]) -> String {
+pub(crate) fn short_hex(hash: &[u8]) -> String {
     hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

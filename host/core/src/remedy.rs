@@ -297,7 +297,7 @@ impl Remedy {
     /// Adds, to its command, the flags that name the kubeconfig and the context of the command's side.
     pub fn name_kubeconfig(&mut self, flags: &Both<Vec<String>>) {
         if let Self::Kubectl { command, .. } = self {
-            command.flags.clone_from(flags.of(command.side));
+            command.flags.clone_from(flags.get(command.side));
         }
     }
 }

@@ -391,7 +391,7 @@ impl AcceptedRisks {
     }
 
     /// The risks that others don't accept.
-    pub fn without(&self, others: &Self) -> Self {
+    pub fn difference(&self, others: &Self) -> Self {
         let mut rest = Self::default();
         for (risk, kinds) in self.iter() {
             if !risk.takes_kinds() && !others.contains(risk) {
@@ -483,8 +483,8 @@ mod tests {
         some.insert_kinds(Risk::NoPlugin, [kind("A.g")]);
         let mut more = AcceptedRisks::from(Risk::PauseUnchecked);
         more.insert_kinds(Risk::NoPlugin, [kind("A.g"), kind("B.g")]);
-        assert!(some.without(&more).is_empty());
-        let rest: Vec<_> = more.without(&some).iter().map(|(risk, kinds)| (risk, kinds.len())).collect();
+        assert!(some.difference(&more).is_empty());
+        let rest: Vec<_> = more.difference(&some).iter().map(|(risk, kinds)| (risk, kinds.len())).collect();
         assert_eq!(rest, [(Risk::NoPlugin, 1), (Risk::PauseUnchecked, 0)]);
     }
 }

@@ -21,7 +21,7 @@ use crate::{Key, Side, Uid};
 mod compare;
 mod content;
 
-pub use compare::{Aspect, Difference, Found, aspects_between, differences, differences_between};
+pub use compare::{Aspect, Difference, Found, aspects_between, compare_plans, compare_with_found};
 pub use content::content_of;
 
 /// The version of the file's format.
@@ -247,7 +247,7 @@ impl SavedPlan {
             refusals: refusals.collect(),
             checksum: String::new(),
         };
-        Self { checksum: saved.digest(), ..saved }
+        Self { checksum: saved.compute_checksum(), ..saved }
     }
 
     /// The file's text.
@@ -261,7 +261,7 @@ impl SavedPlan {
     /// Reads a file.
     pub fn parse(text: &str) -> Result<Self, SavedPlanError> {
         let unreadable =
-            |error: serde_json::Error| SavedPlanError::NotAPlan(words::line(&error.to_string(), SHOWN));
+            |error: serde_json::Error| SavedPlanError::NotAPlan(words::to_line(&error.to_string(), SHOWN));
         let value: Value = serde_json::from_str(text).map_err(unreadable)?;
         let word = |field| value.get(field).and_then(Value::as_str).unwrap_or_default();
         if word("kind") != KIND {
@@ -269,14 +269,14 @@ impl SavedPlan {
         }
         match value.get("format").and_then(Value::as_u64) {
             Some(format) if format > u64::from(FORMAT) => {
-                let written_by = words::line(word("writtenBy"), SHOWN);
+                let written_by = words::to_line(word("writtenBy"), SHOWN);
                 return Err(SavedPlanError::Newer { format, written_by });
             }
             Some(format) if format < u64::from(FORMAT) => return Err(SavedPlanError::Older { format }),
             _ => {}
         }
         let plan: Self = serde_json::from_value(value).map_err(unreadable)?;
-        if plan.checksum != plan.digest() {
+        if plan.checksum != plan.compute_checksum() {
             return Err(SavedPlanError::Edited);
         }
         Ok(plan)
@@ -288,7 +288,7 @@ impl SavedPlan {
     }
 
     /// Lists are in order and maps sorted, so that equal plans have equal text.
-    fn digest(&self) -> String {
+    fn compute_checksum(&self) -> String {
         let plan = Self { checksum: String::new(), ..self.clone() };
         let hash = Sha256::digest(serde_json::to_vec(&plan).unwrap_or_default());
         hash.iter().map(|byte| format!("{byte:02x}")).collect()

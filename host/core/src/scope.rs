@@ -113,7 +113,7 @@ impl Scope {
     }
 
     /// The named Clusters in words; `None` if everything moves.
-    pub fn named(&self) -> Option<String> {
+    pub fn describe_clusters(&self) -> Option<String> {
         let names: Vec<&ClusterName> = self.clusters.iter().collect();
         match names.as_slice() {
             [] => None,
@@ -123,12 +123,12 @@ impl Scope {
     }
 
     /// Whether a Cluster in these namespaces is to move.
-    pub fn names(&self, cluster: &Key) -> bool {
+    pub fn includes_cluster(&self, cluster: &Key) -> bool {
         self.clusters.is_empty() || self.clusters.iter().any(|name| name.key() == *cluster)
     }
 
     /// Whether objects of the namespace are in scope; cluster-scoped ones always are.
-    pub fn includes(&self, namespace: Option<&str>) -> bool {
+    pub fn includes_namespace(&self, namespace: Option<&str>) -> bool {
         match (&self.namespaces, namespace) {
             (Namespaces::All, _) | (_, None) => true,
             (Namespaces::One(one), Some(namespace)) => one == namespace,
@@ -139,7 +139,7 @@ impl Scope {
 /// What moves, in words: `namespace ns without Secret/ns/a, carrying Secret/ns/b, adding ConfigMap/ns/c`.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.named(), &self.namespaces) {
+        match (self.describe_clusters(), &self.namespaces) {
             (Some(named), _) => f.write_str(&named)?,
             (None, Namespaces::All) => f.write_str("all namespaces")?,
             (None, Namespaces::One(one)) => write!(f, "namespace {one}")?,
@@ -153,7 +153,8 @@ impl fmt::Display for Scope {
             }
         }
         if !self.from_manifests.is_empty() {
-            let added: Vec<Part> = self.from_manifests.iter().map(|added| Part::one(&added.object)).collect();
+            let added: Vec<Part> =
+                self.from_manifests.iter().map(|added| Part::of_object(&added.object)).collect();
             write!(f, ", adding {}", some_of(&added, SHOWN))?;
         }
         Ok(())
@@ -169,8 +170,12 @@ mod tests {
     #[test]
     fn one_namespace_includes_itself_and_what_is_cluster_scoped() {
         let scope = Scope::new(Namespaces::One("a".into()));
-        assert!(scope.includes(Some("a")) && scope.includes(None) && !scope.includes(Some("b")));
-        assert!(Scope::new(Namespaces::All).includes(Some("b")));
+        assert!(
+            scope.includes_namespace(Some("a"))
+                && scope.includes_namespace(None)
+                && !scope.includes_namespace(Some("b"))
+        );
+        assert!(Scope::new(Namespaces::All).includes_namespace(Some("b")));
     }
 
     #[test]
@@ -186,12 +191,12 @@ mod tests {
         let pairs = [("ns", "prod"), ("x", "y")].map(|(from, to)| (from.to_owned(), to.to_owned()));
         scope.namespace_map = NamespaceMap::new(pairs).unwrap();
         assert_eq!(scope.to_string(), "Clusters ns/a and ns/b (ns as prod, x as y in the target)");
-        scope.exclude.insert(Part::all(GroupKind::new("g", "K")));
+        scope.exclude.insert(Part::of_kind(GroupKind::new("g", "K")));
         assert_eq!(
             scope.to_string(),
             "Clusters ns/a and ns/b (ns as prod, x as y in the target) without K.g"
         );
-        scope.also_copy.insert(Part::all(GroupKind::new("", "Secret")));
+        scope.also_copy.insert(Part::of_kind(GroupKind::new("", "Secret")));
         let text = "Clusters ns/a and ns/b (ns as prod, x as y in the target) without K.g, carrying Secret";
         assert_eq!(scope.to_string(), text);
         let (object, uid) = (crate::testing::key("ConfigMap ns/bom"), Uid("added-1".into()));
@@ -213,8 +218,8 @@ mod tests {
         let mut scope = Scope::new(Namespaces::One("a".into()));
         scope.accept.insert_kind(Risk::OwnerDropped, GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("a", "c"));
-        scope.exclude.insert(Part::one(&crate::testing::key("Secret a/b")));
-        scope.also_copy.insert(Part::one(&crate::testing::key("Identity i")));
+        scope.exclude.insert(Part::of_object(&crate::testing::key("Secret a/b")));
+        scope.also_copy.insert(Part::of_object(&crate::testing::key("Identity i")));
         let object = crate::testing::key("Secret a/added");
         scope.from_manifests.insert(Added { object, uid: Uid("added-1".into()) });
         let text = serde_json::to_string(&scope).unwrap();

@@ -46,14 +46,15 @@ pub fn is_moved(kind: &Kind) -> bool {
 }
 
 /// Makes the selection.
-pub(crate) fn select(
+pub(crate) fn select_objects(
     inventory: &Inventory,
     graph: &Graph,
     scope: &Scope,
     relations: &Relations,
     notes: &mut Vec<Note>,
 ) -> Selection {
-    let all = |excluded, notes: &mut Vec<Note>| pass(inventory, graph, scope, relations, excluded, notes);
+    let all =
+        |excluded, notes: &mut Vec<Note>| run_passes(inventory, graph, scope, relations, excluded, notes);
     let excluded = exclude::find_excluded(inventory, scope);
     let mut selection = all(excluded, notes);
     if !scope.exclude.is_empty() {
@@ -67,7 +68,7 @@ pub(crate) fn select(
 }
 
 /// One selection, without these objects.
-fn pass(
+fn run_passes(
     inventory: &Inventory,
     graph: &Graph,
     scope: &Scope,
@@ -79,22 +80,22 @@ fn pass(
     let mut selection = Selection {
         excluded: excluded.clone(),
         chosen: vec![None; inventory.objects().len()],
-        needs: needs(inventory, scope, relations, notes),
+        needs: collect_needs(inventory, scope, relations, notes),
         ..Selection::default()
     };
-    rules.hierarchies(&mut selection);
-    rules.labelled(&mut selection);
-    rules.needed(&mut selection, notes);
-    named::restrict(inventory, graph, scope, &mut selection, notes);
+    rules.select_hierarchies(&mut selection);
+    rules.select_labelled(&mut selection);
+    rules.select_needed(&mut selection, notes);
+    named::restrict_to_clusters(inventory, graph, scope, &mut selection, notes);
     selection.moving = beyond::find_moving_namespaces(inventory, scope, &selection);
     beyond::add_plugin_objects(inventory, graph, scope, relations, &mut selection, notes);
-    rules.below_left(&mut selection);
+    rules.find_below_left(&mut selection);
     selection
 }
 
 /// Needs by object. If the needed object was not read, that is a note, because the source lacks it as well; if it was not read
 /// because it is outside the scope, `beyond.rs` decides.
-fn needs(
+fn collect_needs(
     inventory: &Inventory,
     scope: &Scope,
     relations: &Relations,
@@ -108,7 +109,7 @@ fn needs(
             None => {
                 let key = inventory.keys().get(object);
                 if key.is_some_and(|key| reach::is_inside(scope, key, &need.what)) {
-                    notes.push(need.missing(key));
+                    notes.push(need.missing_note(key));
                 }
             }
         }
@@ -130,13 +131,13 @@ impl Rules<'_> {
     }
 
     fn in_scope(&self, object: &Object) -> bool {
-        !object.kind.namespaced || self.scope.includes(object.meta.namespace.as_deref())
+        !object.kind.namespaced || self.scope.includes_namespace(object.meta.namespace.as_deref())
     }
 
     /// An object that a plugin leaves, or the user excludes, is never entered. Neither is a Cluster outside the scope, such as one
     /// below a shared class, nor an object that only a plugin may bring (`beyond.rs`).
     fn may_enter(&self, index: usize, object: &Object) -> bool {
-        let left = self.relations.left(&object.meta.uid).is_some() || self.excluded.contains(&index);
+        let left = self.relations.find_leave(&object.meta.uid).is_some() || self.excluded.contains(&index);
         let asked_for = self.in_scope(object) || !is_cluster(&object.kind.group_kind);
         !left && asked_for && self.inventory.is_trusted(index)
     }
@@ -144,7 +145,7 @@ impl Rules<'_> {
     /// A kind moves only in the namespaces in scope, a class also where one of their Clusters uses it; a label on the object
     /// itself counts anywhere.
     fn is_root(&self, index: usize, object: &Object) -> bool {
-        if object.meta.labelled(names::LABEL_MOVE_HIERARCHY) {
+        if object.meta.has_label(names::LABEL_MOVE_HIERARCHY) {
             return true;
         }
         is_hierarchy(&object.kind) && (self.in_scope(object) || self.is_used_class(index, object))
@@ -171,10 +172,10 @@ impl Rules<'_> {
     }
 
     fn is_labelled(&self, object: &Object) -> bool {
-        object.meta.labelled(names::LABEL_MOVE) || (is_moved(&object.kind) && self.in_scope(object))
+        object.meta.has_label(names::LABEL_MOVE) || (is_moved(&object.kind) && self.in_scope(object))
     }
 
-    fn hierarchies(&self, selection: &mut Selection) {
+    fn select_hierarchies(&self, selection: &mut Selection) {
         let mut queue = VecDeque::new();
         for (index, object) in self.objects() {
             let root = self.is_root(index, object) && self.may_enter(index, object);
@@ -195,7 +196,7 @@ impl Rules<'_> {
         }
     }
 
-    fn labelled(&self, selection: &mut Selection) {
+    fn select_labelled(&self, selection: &mut Selection) {
         for (index, object) in self.objects() {
             if self.is_labelled(object) && self.may_enter(index, object) {
                 selection.choose(index, Chosen::Labelled);
@@ -204,7 +205,7 @@ impl Rules<'_> {
     }
 
     /// A leave outweighs a need, because it protects an object that must not move; the conflict becomes a note.
-    fn needed(&self, selection: &mut Selection, notes: &mut Vec<Note>) {
+    fn select_needed(&self, selection: &mut Selection, notes: &mut Vec<Note>) {
         let mut queue: VecDeque<usize> = selection.iter().collect();
         while let Some(object) = queue.pop_front() {
             let wanted = selection.needs.get(&object).cloned().unwrap_or_default();
@@ -215,13 +216,13 @@ impl Rules<'_> {
                 if enter && selection.choose(what, Chosen::Needed { need }) {
                     queue.push_back(what);
                 }
-                notes.extend(self.need_left(object, need, what));
+                notes.extend(self.note_left_need(object, need, what));
             }
         }
     }
 
-    fn need_left(&self, object: usize, need: usize, what: usize) -> Option<Note> {
-        let left = self.relations.left(&self.inventory.get(what)?.meta.uid)?;
+    fn note_left_need(&self, object: usize, need: usize, what: usize) -> Option<Note> {
+        let left = self.relations.find_leave(&self.inventory.get(what)?.meta.uid)?;
         Some(Note {
             code: "need-left".into(),
             object: self.inventory.keys().get(object).cloned(),
@@ -235,7 +236,7 @@ impl Rules<'_> {
         })
     }
 
-    fn below_left(&self, selection: &mut Selection) {
+    fn find_below_left(&self, selection: &mut Selection) {
         let left = self.relations.leaves.keys().filter_map(|uid| self.inventory.index_of_uid(uid));
         let mut queue: VecDeque<(usize, usize)> = left.map(|index| (index, index)).collect();
         while let Some((left, owner)) = queue.pop_front() {

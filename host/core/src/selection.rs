@@ -67,11 +67,11 @@ pub(crate) struct Selection {
 impl Selection {
     /// Whether an object is in the set.
     pub(crate) fn has(&self, object: usize) -> bool {
-        self.why(object).is_some()
+        self.reason(object).is_some()
     }
 
     /// Why an object is in the set.
-    pub(crate) fn why(&self, object: usize) -> Option<&Chosen> {
+    pub(crate) fn reason(&self, object: usize) -> Option<&Chosen> {
         self.chosen.get(object).and_then(Option::as_ref)
     }
 

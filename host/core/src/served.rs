@@ -10,7 +10,7 @@ use crate::refusal::{Refusal, some_of};
 use crate::{GroupKind, Key, Kind};
 
 /// Checks every kind of the set against the target's.
-pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<Kind>]) -> Vec<Refusal> {
+pub fn check_served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<Kind>]) -> Vec<Refusal> {
     let targets: BTreeMap<&GroupKind, &Kind> =
         target_kinds.iter().map(|kind| (&kind.group_kind, kind.as_ref())).collect();
     let mut seen = BTreeSet::new();
@@ -34,8 +34,8 @@ pub fn served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<K
                 format!(
                     "{} can't be created: the source serves {kind} as {}, the target as {}",
                     step.key,
-                    versions(source),
-                    versions(target)
+                    list_versions(source),
+                    list_versions(target)
                 ),
                 "bring the provider to the same release on both sides: `clusterctl upgrade apply`",
             ),
@@ -65,7 +65,7 @@ pub fn common_version(source: &Kind, target: &Kind) -> Option<String> {
         .cloned()
 }
 
-fn versions(kind: &Kind) -> String {
+fn list_versions(kind: &Kind) -> String {
     if kind.served.is_empty() { kind.version.clone() } else { kind.served.join(", ") }
 }
 
@@ -104,7 +104,7 @@ mod tests {
              Widget ns/stays",
         );
         let target = [kind("Cluster"), Arc::new(serving("Machine", "v2", &["v2", "v3"]))];
-        let refusals = served_versions(&case.plan(), &case.inventory, &target);
+        let refusals = check_served_versions(&case.plan(), &case.inventory, &target);
         let told: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
         expect_test::expect![[r#"
             target: Machine ns/m can't be created: the source serves Machine.cluster.x-k8s.io as v1beta2, the target as v2, v3; bring the provider to the same release on both sides: `clusterctl upgrade apply`

@@ -4,21 +4,21 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::hidden;
+use crate::words::is_hidden;
 use crate::{Key, Side};
 
 /// A word, quoted for a shell. Invisible characters are written as escapes, which bash and zsh understand.
-pub fn quoted(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    if !word.chars().any(hidden) {
+    if !word.chars().any(is_hidden) {
         return format!("'{}'", word.replace('\'', r"'\''"));
     }
     let escaped = |c: char| match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if hidden(c) => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+        c if is_hidden(c) => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
         c => c.to_string(),
     };
     format!("$'{}'", word.chars().map(escaped).collect::<String>())
@@ -61,7 +61,7 @@ impl Kubectl {
 impl fmt::Display for Kubectl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("kubectl")?;
-        self.flags.iter().chain(&self.words).try_for_each(|word| write!(f, " {}", quoted(word)))
+        self.flags.iter().chain(&self.words).try_for_each(|word| write!(f, " {}", quote(word)))
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
         let key = Key::new(GroupKind::new("", "Odd Kind"), Some("$(id)"), "it's; rm -rf /");
         let delete = Kubectl::object(Side::Target, "delete", &key, &[]).to_string();
         assert_eq!(delete, r"kubectl delete -n '$(id)' 'odd kind' 'it'\''s; rm -rf /'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("it's\n\\n \u{202e}x"), r"$'it\'s\x0a\\n \xe2\x80\xaex'");
+        assert_eq!(quote(""), "''");
+        assert_eq!(quote("it's\n\\n \u{202e}x"), r"$'it\'s\x0a\\n \xe2\x80\xaex'");
     }
 }

@@ -39,7 +39,7 @@ impl<T> Both<T> {
     }
 
     /// The value of a side.
-    pub fn of(&self, side: Side) -> &T {
+    pub fn get(&self, side: Side) -> &T {
         match side {
             Side::Source => &self.source,
             Side::Target => &self.target,
@@ -47,7 +47,7 @@ impl<T> Both<T> {
     }
 
     /// The value of a side, mutable.
-    pub fn of_mut(&mut self, side: Side) -> &mut T {
+    pub fn get_mut(&mut self, side: Side) -> &mut T {
         match side {
             Side::Source => &mut self.source,
             Side::Target => &mut self.target,
@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn each_side_has_its_own() {
         let mut both = Both::new("a", "b");
-        *both.of_mut(Side::Target) = "c";
-        assert_eq!((*both.of(Side::Source), *both.of(Side::Target)), ("a", "c"));
+        *both.get_mut(Side::Target) = "c";
+        assert_eq!((*both.get(Side::Source), *both.get(Side::Target)), ("a", "c"));
         assert_eq!(both.as_ref().map(|text| text.len()), Both::new(1, 1));
     }
 }

@@ -18,9 +18,9 @@ use crate::added::add_to_plan;
 use crate::addition::Addition;
 use crate::inventory::Inventory;
 use crate::names;
-use crate::part::{Part, covered};
+use crate::part::{Part, contains_object};
 use crate::plan::{Fate, Plan};
-use crate::planner::plan;
+use crate::planner::make_plan;
 use crate::reach::{Reach, is_looked_for};
 use crate::refusal::Refusal;
 use crate::relations::{Link, Need, Relations, Said};
@@ -235,7 +235,7 @@ impl Case {
 
     /// The plan.
     pub(crate) fn plan(&self) -> Plan {
-        let plan = plan(&self.read(), &self.scope, &self.relations, &self.elsewhere);
+        let plan = make_plan(&self.read(), &self.scope, &self.relations, &self.elsewhere);
         assert_sound(&plan, &self.inventory);
         plan
     }
@@ -256,7 +256,7 @@ impl Case {
             let namespace = object.meta.namespace.as_deref();
             let mut reaches = self.relations.reaches.values().flatten();
             let looked_for = is_looked_for(&object.kind, namespace, &self.scope);
-            let carried = covered(&self.scope.also_copy, object);
+            let carried = contains_object(&self.scope.also_copy, object);
             !looked_for && (carried || reaches.any(|reach| reach.covers(&object.kind.group_kind, namespace)))
                 || carried && !object.kind.is_always_read()
         };
@@ -276,7 +276,11 @@ fn uid(text: &str) -> Uid {
 
 /// `Kind`, `Kind ns/name` or `Kind name`.
 fn part(text: &str) -> Part {
-    if text.contains(' ') { Part::one(&key(text)) } else { Part::all(kind(text).group_kind.clone()) }
+    if text.contains(' ') {
+        Part::of_object(&key(text))
+    } else {
+        Part::of_kind(kind(text).group_kind.clone())
+    }
 }
 
 fn said() -> Said {

@@ -7,7 +7,7 @@ use crate::part::{Label, ObjectName, Part};
 use crate::usable::{odd_kind, odd_label, odd_name};
 
 /// A kind as manifests spell it: a lower-case first letter means a resource name, or a typo.
-pub fn kind(typed: &str) -> Result<GroupKind, String> {
+pub fn parse_kind(typed: &str) -> Result<GroupKind, String> {
     const EXAMPLE: &str = "Machine.cluster.x-k8s.io";
     let kind = kind_like(typed, EXAMPLE)?;
     odd_kind(&kind).map_or(Ok(kind), |odd| Err(format!("{odd}; write one kind, like {EXAMPLE}")))
@@ -22,14 +22,14 @@ fn kind_like(typed: &str, example: &str) -> Result<GroupKind, String> {
 }
 
 /// All objects of a kind, those of a namespace or with a label, or one.
-pub fn part(typed: &str) -> Result<Part, String> {
+pub fn parse_part(typed: &str) -> Result<Part, String> {
     const FORM: &str =
         "write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
     let with_form = |odd: String| format!("{odd}; {FORM}");
     // Names may have colons, kinds don't. That all of a namespace has a sign of its own keeps an empty name from meaning it.
     let is_label = |place: &str| !place.contains('/') || place.ends_with("/*");
     let (place, label) = match typed.split_once(':').filter(|(place, _)| is_label(place)) {
-        Some((place, text)) => (place, Some(label(text).map_err(with_form)?)),
+        Some((place, text)) => (place, Some(parse_label(text).map_err(with_form)?)),
         None => (typed, None),
     };
     let of_namespace = |namespace: &str| Some(namespace.to_owned());
@@ -52,7 +52,7 @@ pub fn part(typed: &str) -> Result<Part, String> {
 }
 
 /// A label, with its value or without.
-fn label(typed: &str) -> Result<Label, String> {
+fn parse_label(typed: &str) -> Result<Label, String> {
     let (key, value) = match typed.split_once('=') {
         Some((key, value)) => (key, Some(value.to_owned())),
         None => (typed, None),
@@ -67,12 +67,12 @@ mod tests {
 
     #[test]
     fn a_kind_is_one_word_of_plain_characters() {
-        assert_eq!(kind("Secret"), Ok(GroupKind::new("", "Secret")));
-        assert_eq!(kind("Host.metal3.io"), Ok(GroupKind::new("metal3.io", "Host")));
+        assert_eq!(parse_kind("Secret"), Ok(GroupKind::new("", "Secret")));
+        assert_eq!(parse_kind("Host.metal3.io"), Ok(GroupKind::new("metal3.io", "Host")));
         for typed in
             ["", "*", "Secret,ConfigMap", "Host.metal3.io Cluster", "Host.metal3.io,Secret", "Host\u{202e}"]
         {
-            assert!(kind(typed).unwrap_err().contains("like Machine.cluster.x-k8s.io"), "{typed:?}");
+            assert!(parse_kind(typed).unwrap_err().contains("like Machine.cluster.x-k8s.io"), "{typed:?}");
         }
     }
 }

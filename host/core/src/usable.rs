@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::inventory::Inventory;
 use crate::part::Label;
-use crate::pause::conditions;
+use crate::pause::read_conditions;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::remedy::Remedy;
@@ -26,15 +26,15 @@ const SHOWN: usize = 100;
 pub fn odd_kind(kind: &GroupKind) -> Option<String> {
     let letter = kind.kind.starts_with(|c: char| c.is_ascii_alphabetic());
     if !letter || !is_label(&kind.kind) {
-        return Some(format!("{:?} isn't a valid kind", shown(&kind.kind)));
+        return Some(format!("{:?} isn't a valid kind", abbreviate(&kind.kind)));
     }
     let group = kind.group.is_empty() || is_group(&kind.group);
-    (!group).then(|| format!("{:?} isn't a valid API group", shown(&kind.group)))
+    (!group).then(|| format!("{:?} isn't a valid API group", abbreviate(&kind.group)))
 }
 
 /// The same for a version of it.
 pub fn odd_version(version: &str) -> Option<String> {
-    (!is_label(version)).then(|| format!("{:?} can't be an API version", shown(version)))
+    (!is_label(version)).then(|| format!("{:?} can't be an API version", abbreviate(version)))
 }
 
 /// The same for its resource name in paths.
@@ -42,7 +42,7 @@ pub(crate) fn odd_resource(plural: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let good =
         plural.len() <= NAME && plural.split('.').all(|part| !part.is_empty() && part.chars().all(plain));
-    (!good).then(|| format!("{:?} isn't a valid resource", shown(plural)))
+    (!good).then(|| format!("{:?} isn't a valid resource", abbreviate(plural)))
 }
 
 /// The same for everything a definition says about it.
@@ -53,10 +53,10 @@ pub fn odd_definition(kind: &Kind) -> Option<String> {
 
 /// What is wrong with the name of an object or namespace; none if it can be part of a path and is fully visible.
 pub fn odd_name(name: &str) -> Option<String> {
-    let plain = |c: char| !(c.is_whitespace() || words::hidden(c) || c == '/' || c == '%');
+    let plain = |c: char| !(c.is_whitespace() || words::is_hidden(c) || c == '/' || c == '%');
     let good =
         !name.is_empty() && name.len() <= NAME && name.chars().all(plain) && name != "." && name != "..";
-    (!good).then(|| format!("{:?} isn't a valid name", shown(name)))
+    (!good).then(|| format!("{:?} isn't a valid name", abbreviate(name)))
 }
 
 /// The same for a label; none if a server could store it.
@@ -69,17 +69,17 @@ pub(crate) fn odd_label(label: &Label) -> Option<String> {
     let (prefix, name) = key.split_once('/').unwrap_or(("x", key));
     let good = !prefix.is_empty() && word(prefix, NAME) && !name.is_empty() && word(name, LABEL);
     if !good {
-        return Some(format!("{:?} can't be the key of a label", shown(key)));
+        return Some(format!("{:?} can't be the key of a label", abbreviate(key)));
     }
     let odd = value.as_ref().filter(|value| !word(value, LABEL))?;
-    Some(format!("{:?} can't be the value of a label", shown(odd)))
+    Some(format!("{:?} can't be the value of a label", abbreviate(odd)))
 }
 
 /// What is wrong with a UID or resource version; none if it can be a word of a line. A write conditional on an empty one would be
 /// unconditional.
 pub fn odd_id(id: &str) -> Option<String> {
     let good = !id.is_empty() && id.len() <= NAME && id.chars().all(|c| c.is_ascii_graphic());
-    (!good).then(|| format!("{:?} isn't a valid uid or resourceVersion", shown(id)))
+    (!good).then(|| format!("{:?} isn't a valid uid or resourceVersion", abbreviate(id)))
 }
 
 fn is_label(text: &str) -> bool {
@@ -91,23 +91,23 @@ fn is_group(text: &str) -> bool {
     text.len() <= NAME && text.split('.').all(is_label)
 }
 
-fn shown(text: &str) -> String {
-    words::line(text, SHOWN)
+fn abbreviate(text: &str) -> String {
+    words::to_line(text, SHOWN)
 }
 
 /// Checks everything that moves: its names, and whether its body can be parsed.
-pub fn unusable(inventory: &Inventory, plan: &Plan) -> Vec<Refusal> {
+pub fn refuse_unusable(inventory: &Inventory, plan: &Plan) -> Vec<Refusal> {
     let objects = plan.steps.iter().filter_map(|step| Some((&step.key, inventory.get(step.object)?)));
-    objects.filter_map(|(key, object)| refusal(key, object)).collect()
+    objects.filter_map(|(key, object)| check_object(key, object)).collect()
 }
 
-fn refusal(key: &Key, object: &Object) -> Option<Refusal> {
-    if object.too_deep() {
+fn check_object(key: &Key, object: &Object) -> Option<Refusal> {
+    if object.is_too_deep() {
         return Some(Refusal::unreadable(key.clone(), &ObjectError::Deep(key.group_kind.clone())));
     }
     let namespace = key.namespace.as_deref().and_then(odd_name);
     // The engine reads these to see whether it acknowledged its pause, and what to expect of its copy.
-    if let Err(error) = conditions(object) {
+    if let Err(error) = read_conditions(object) {
         return Some(Refusal::unreadable(key.clone(), &error));
     }
     let odd = odd_definition(&object.kind).or(namespace).or_else(|| odd_name(&key.name));
@@ -115,7 +115,7 @@ fn refusal(key: &Key, object: &Object) -> Option<Refusal> {
     Some(Refusal::source(
         "unusable-name",
         key.clone(),
-        format!("{} can't be moved: {odd}", shown(&key.to_string())),
+        format!("{} can't be moved: {odd}", abbreviate(&key.to_string())),
         Remedy::kubectl(
             "find out which API server or file it is from (",
             Kubectl::object(Side::Source, "get", key, &[]),
@@ -125,12 +125,12 @@ fn refusal(key: &Key, object: &Object) -> Option<Refusal> {
 }
 
 /// Kinds that move and differ only in case: their files would collide on a case-insensitive file system.
-pub fn same_file(plan: &Plan) -> Vec<Refusal> {
+pub fn refuse_same_file(plan: &Plan) -> Vec<Refusal> {
     let mut first: BTreeMap<(String, String), &Key> = BTreeMap::new();
     let mut refusals = Vec::new();
     let mut told = BTreeMap::new();
     for key in plan.steps.iter().map(|step| &step.key) {
-        let other = *first.entry(folded(&key.group_kind)).or_insert(key);
+        let other = *first.entry(fold_case(&key.group_kind)).or_insert(key);
         if other.group_kind != key.group_kind && told.insert(&key.group_kind, ()).is_none() {
             refusals.push(Refusal::source(
                 "kinds-differ-in-case",
@@ -147,7 +147,7 @@ pub fn same_file(plan: &Plan) -> Vec<Refusal> {
 }
 
 /// A kind as a case-insensitive file system sees it.
-pub fn folded(kind: &GroupKind) -> (String, String) {
+pub fn fold_case(kind: &GroupKind) -> (String, String) {
     (kind.group.to_ascii_lowercase(), kind.kind.to_ascii_lowercase())
 }
 
@@ -241,7 +241,7 @@ mod tests {
         merge::apply_patch(&mut body, patch);
         let mut case = Case::new("");
         case.inventory = Inventory::new(vec![Object::from_value(kind.into(), &body).unwrap()]);
-        unusable(&case.inventory, &case.plan()).iter().map(|refusal| refusal.to_string()).collect()
+        refuse_unusable(&case.inventory, &case.plan()).iter().map(|refusal| refusal.to_string()).collect()
     }
 
     /// Lines of the release list contain these.
@@ -281,7 +281,7 @@ mod tests {
             let parsed = object.value().is_ok();
             let mut case = Case::new("");
             case.inventory = Inventory::new(vec![object]);
-            (parsed, unusable(&case.inventory, &case.plan()).len())
+            (parsed, refuse_unusable(&case.inventory, &case.plan()).len())
         };
         assert_eq!(nested(50), (true, 0));
         for levels in [63, 64, 100, 100_000] {
@@ -307,10 +307,10 @@ mod tests {
         };
         let mut case = Case::new("");
         case.inventory = Inventory::new(vec![of("Machine", "a"), of("Machine", "b"), of("Other", "a")]);
-        assert!(same_file(&case.plan()).is_empty());
+        assert!(refuse_same_file(&case.plan()).is_empty());
         case.inventory = Inventory::new(vec![of("Machine", "a"), of("MACHINE", "a"), of("MACHINE", "b")]);
         let told: Vec<String> =
-            same_file(&case.plan()).iter().map(|refusal| refusal.message.clone()).collect();
+            refuse_same_file(&case.plan()).iter().map(|refusal| refusal.message.clone()).collect();
         assert_eq!(told.len(), 1);
         assert!(told[0].contains("differ only in case"), "{told:?}");
     }

@@ -3,7 +3,7 @@
 use crate::Key;
 
 /// Whether a character is neither visible nor a plain space: it controls a terminal, reverses text, or can't be seen.
-pub fn hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     match c {
         ' '..='~' => false,
         // Letters, marks and symbols that draw nothing: fillers, mark joiners, variation selectors.
@@ -17,10 +17,10 @@ pub fn hidden(c: char) -> bool {
 
 /// Text in one line of at most so many bytes, with hidden characters replaced by spaces. For words of people, as plugins return
 /// them.
-pub fn line(words: &str, most: usize) -> String {
+pub fn to_line(words: &str, most: usize) -> String {
     let mut out = String::with_capacity(words.len().min(most));
     for c in words.trim().chars() {
-        let c = if hidden(c) { ' ' } else { c };
+        let c = if is_hidden(c) { ' ' } else { c };
         if out.len() + c.len_utf8() > most {
             out.push('…');
             break;
@@ -32,16 +32,21 @@ pub fn line(words: &str, most: usize) -> String {
 
 /// Text in one line with hidden characters escaped (`\n`, `\u{202e}`). If it has more than so many characters, the middle is left
 /// out: a message begins with what happened and ends with what to do about it.
-pub fn shown(words: &str, most: usize) -> String {
+pub fn escape_line(words: &str, most: usize) -> String {
     if words.len() <= most && words.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return words.to_owned();
     }
-    let Some(_) = overflow(words.char_indices(), most) else { return escaped(words) };
-    let head = overflow(words.char_indices(), most / 3 * 2).map_or(0, |(at, _)| at);
-    let tail = overflow(words.char_indices().rev(), most / 3).map_or(0, |(at, c)| at + c.len_utf8());
+    let Some(_) = find_overflow(words.char_indices(), most) else { return escape_hidden(words) };
+    let head = find_overflow(words.char_indices(), most / 3 * 2).map_or(0, |(at, _)| at);
+    let tail = find_overflow(words.char_indices().rev(), most / 3).map_or(0, |(at, c)| at + c.len_utf8());
     let [head, middle, tail] =
         [words.get(..head), words.get(head..tail), words.get(tail..)].map(Option::unwrap_or_default);
-    format!("{} … {} characters left out … {}", escaped(head), middle.chars().count(), escaped(tail))
+    format!(
+        "{} … {} characters left out … {}",
+        escape_hidden(head),
+        middle.chars().count(),
+        escape_hidden(tail)
+    )
 }
 
 /// Returns ` (did you mean NAME?)` for the known name that is most like the typed one; empty if none is, or if it is typed right.
@@ -51,7 +56,7 @@ pub fn did_you_mean(typed: &str, known: &[&str]) -> String {
 
 /// Returns the known name that is most like the typed one; none if none is, or if it is typed right.
 pub fn find_similar<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
-    let near = known.iter().filter_map(|name| Some((difference(typed, name)?, *name)));
+    let near = known.iter().filter_map(|name| Some((near_distance(typed, name)?, *name)));
     near.min().filter(|(far, _)| *far > 0).map(|(_, name)| name)
 }
 
@@ -61,10 +66,10 @@ pub fn did_you_mean_object(typed: &str, known: &[Key]) -> String {
     let (namespace, name) = typed.rsplit_once('/').map_or((None, typed), |(space, name)| (Some(space), name));
     let difference = |key: &Key| {
         let of_namespace = match (namespace, key.namespace.as_deref()) {
-            (Some(typed), Some(known)) => difference(typed, known).unwrap_or(usize::MAX),
+            (Some(typed), Some(known)) => near_distance(typed, known).unwrap_or(usize::MAX),
             _ => 0,
         };
-        Some((difference(name, &key.name)?, of_namespace))
+        Some((near_distance(name, &key.name)?, of_namespace))
     };
     let near = known.iter().filter_map(|key| Some((difference(key)?, key)));
     match near.min() {
@@ -78,7 +83,7 @@ pub fn did_you_mean_object(typed: &str, known: &[Key]) -> String {
 }
 
 /// Number of differences between two names; none if they are more than a slip or two apart.
-fn difference(typed: &str, known: &str) -> Option<usize> {
+fn near_distance(typed: &str, known: &str) -> Option<usize> {
     let most = (typed.chars().count() / 3).min(2);
     Some(edit_distance(typed, known)).filter(|difference| *difference <= most)
 }
@@ -105,18 +110,18 @@ fn edit_distance(one: &str, other: &str) -> usize {
 }
 
 /// The first character that no longer fits.
-fn overflow(mut chars: impl Iterator<Item = (usize, char)>, room: usize) -> Option<(usize, char)> {
+fn find_overflow(mut chars: impl Iterator<Item = (usize, char)>, room: usize) -> Option<(usize, char)> {
     let mut used = 0;
     chars.find(|(_, c)| {
-        used += if hidden(*c) { c.escape_default().count() } else { 1 };
+        used += if is_hidden(*c) { c.escape_default().count() } else { 1 };
         used > room
     })
 }
 
-fn escaped(words: &str) -> String {
+fn escape_hidden(words: &str) -> String {
     let mut out = String::with_capacity(words.len());
     for c in words.chars() {
-        if hidden(c) { out.extend(c.escape_default()) } else { out.push(c) }
+        if is_hidden(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out
 }
@@ -127,8 +132,8 @@ mod tests {
 
     #[test]
     fn words_are_one_bounded_line_without_tricks() {
-        assert_eq!(line("a\x1b[31mb\nc\u{202e}d", 100), "a [31mb c d");
-        assert_eq!(line("ääää", 5), "ää…");
+        assert_eq!(to_line("a\x1b[31mb\nc\u{202e}d", 100), "a [31mb c d");
+        assert_eq!(to_line("ääää", 5), "ää…");
     }
 
     #[test]
@@ -138,10 +143,10 @@ mod tests {
                   \u{3164}\u{e000}\u{fe0f}\u{feff}\u{ffa0}\u{fff9}\u{ffff}\u{1d173}\u{e0001}\u{e0041}\u{e007f}\u{e0100}"
             .chars()
         {
-            assert!(hidden(c), "{c:?}");
+            assert!(is_hidden(c), "{c:?}");
         }
         for c in " ~aäéß€ςдعא中日本🚀…‹›“”–—\u{301}\u{93f}".chars() {
-            assert!(!hidden(c), "{c:?}");
+            assert!(!is_hidden(c), "{c:?}");
         }
     }
 
@@ -191,17 +196,17 @@ mod tests {
             ("a\u{202e}b\u{3164}\u{e0041}", "a\\u{202e}b\\u{3164}\\u{e0041}"),
             ("a\\n", "a\\n"),
         ] {
-            assert_eq!(shown(words, 100), seen);
+            assert_eq!(escape_line(words, 100), seen);
         }
     }
 
     #[test]
     fn the_middle_of_a_long_text_is_left_out() {
         let long = format!("begin{}end", "x".repeat(3_000_000));
-        assert_eq!(shown(&long, 12), "beginxxx … 2999996 characters left out … xend");
-        let escapes = shown(&"\u{e0041}".repeat(1_000), 90);
+        assert_eq!(escape_line(&long, 12), "beginxxx … 2999996 characters left out … xend");
+        let escapes = escape_line(&"\u{e0041}".repeat(1_000), 90);
         let piece = |count: usize| "\\u{e0041}".repeat(count);
         assert_eq!(escapes, format!("{} … 991 characters left out … {}", piece(6), piece(3)));
-        assert_eq!(shown("äöüß", 4), "äöüß");
+        assert_eq!(escape_line("äöüß", 4), "äöüß");
     }
 }

@@ -217,7 +217,7 @@ fn bound_hello(hello: Hello) -> Result<Hello> {
     let plugins = hello.finishes_with.map(|plugins| {
         plugins.into_bounded().ok_or_else(|| unbelievable_error("it has more plugins than a move can have"))
     });
-    Ok(Hello { label: words::line(&hello.label, LABEL), finishes_with: plugins.transpose()?, ..hello })
+    Ok(Hello { label: words::to_line(&hello.label, LABEL), finishes_with: plugins.transpose()?, ..hello })
 }
 
 fn not_connected_error() -> PlaceError {

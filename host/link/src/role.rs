@@ -382,7 +382,7 @@ mod tests {
             place.insert(body).unwrap()
         };
         let mut fine = vec![
-            pause::poke("1"),
+            pause::poke_patch("1"),
             json!({"metadata": {"annotations": {"baremetalhost.metal3.io/paused": "x", "gone": null}, "labels": {"a": "b"}}}),
             json!({"metadata": {"uid": "u", "resourceVersion": "7", "finalizers": null, "annotations": {"a": ""}}}),
             json!({"metadata": {"uid": "u", "finalizers": null}}),
@@ -391,12 +391,12 @@ mod tests {
         // What the engine sends for a Cluster, with and without a spec, to pause it and to undo that.
         for spec in [None, Some(json!({"a": 1})), Some(json!({"paused": false}))] {
             let before = object(spec);
-            let change = pause::pause(&before).unwrap().unwrap();
+            let change = pause::pause_patch(&before).unwrap().unwrap();
             let paused = pause::with_undo(&before.value().unwrap(), change, "1");
             let mut after = before.value().unwrap();
             pivot_core::merge::apply_patch(&mut after, &paused);
             let after = place.insert(after).unwrap();
-            fine.extend([paused, pause::undo(&after.meta, "1").unwrap()]);
+            fine.extend([paused, pause::undo_patch(&after.meta, "1").unwrap()]);
         }
         for body in fine {
             assert_eq!(Role::Source.request_refusal(&patch("Cluster", "c", body.clone())), None, "{body}");

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
-use pivot_core::words::line;
+use pivot_core::words::to_line;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -56,7 +56,7 @@ pub(crate) async fn connect_through(proxy: &Uri, address: &str) -> io::Result<Tc
     let code = first.split(' ').nth(1).and_then(|code| code.parse::<u16>().ok());
     match code {
         Some(200..=299) if first.starts_with("HTTP/1.") => Ok(stream),
-        _ => Err(failed(format!("it answers {}", line(first, QUOTED)))),
+        _ => Err(failed(format!("it answers {}", to_line(first, QUOTED)))),
     }
 }
 

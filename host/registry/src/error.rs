@@ -1,6 +1,6 @@
 //! Errors of a registry.
 
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use pivot_vetting::bundles::BundleError;
 
 /// Most characters of a registry's own words that are printed.
@@ -99,5 +99,5 @@ pub(crate) fn error_codes(body: &[u8]) -> String {
     let codes: Vec<&str> = codes
         .filter(|code| !code.is_empty() && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_'))
         .collect();
-    if codes.is_empty() { String::new() } else { format!(" ({})", shown(&codes.join(", "), SAID)) }
+    if codes.is_empty() { String::new() } else { format!(" ({})", escape_line(&codes.join(", "), SAID)) }
 }

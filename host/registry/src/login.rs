@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use docker_credential::{CredentialRetrievalError, DockerCredential, get_credential_from_reader};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 
 use crate::error::RegistryError;
 
@@ -64,7 +64,7 @@ impl Login {
             }
             // Its own words could quote what a helper printed.
             Err(CredentialRetrievalError::HelperFailure { helper, .. }) => {
-                Err(of(&format!("the helper {} failed", shown(&helper, 80))))
+                Err(of(&format!("the helper {} failed", escape_line(&helper, 80))))
             }
             Err(CredentialRetrievalError::HelperCommunicationError) => Err(of(&format!(
                 "the credential helper that it names for {host} can't be started: put it on the PATH, or log in without it"

@@ -77,14 +77,14 @@ impl Reader<'_> {
     /// One finding per object; the output groups those that say the same.
     fn findings_per_object(&self, severity: Severity, said: types::Problem) -> Result<Vec<Finding>, String> {
         let types::Problem { code, message, objects, remedy, command, extra: _ } = said;
-        let mut remedy = text::line(&remedy, SENTENCE);
+        let mut remedy = text::to_line(&remedy, SENTENCE);
         if let Some(command) = command {
             self.add_command(&mut remedy, command)?;
         }
         let finding = Finding {
             severity,
             code: text::permitted_code(&code, None),
-            message: text::line(&message, SENTENCE),
+            message: text::to_line(&message, SENTENCE),
             object: None,
             remedy,
         };
@@ -102,13 +102,13 @@ impl Reader<'_> {
             return Err("its kubectl command is empty, or too long".into());
         }
         if let Some(word) = refused_word(&arguments) {
-            let word = text::line(word, 100);
+            let word = text::to_line(word, 100);
             return Err(format!(
                 "its kubectl command has {word}, which no plugin may propose: docs/plugin-authors.md lists what one may"
             ));
         }
         let side = side_from(side);
-        let Some(flags) = self.run.kubectl.of(side).clone() else { return Ok(()) };
+        let Some(flags) = self.run.kubectl.get(side).clone() else { return Ok(()) };
         let command = Kubectl { side, flags, words: arguments };
         let colon = if remedy.is_empty() { "" } else { ": " };
         remedy.push_str(&format!("{colon}`{command}`"));
@@ -172,7 +172,7 @@ impl Reader<'_> {
         let mut wanted = now.clone();
         for pointer in &copy {
             copy_field(&before, &mut wanted, pointer).map_err(|NotStatus| {
-                format!("it copies `{}`, which is no field of the status", text::line(pointer, 300))
+                format!("it copies `{}`, which is no field of the status", text::to_line(pointer, 300))
             })?;
         }
         if let Some(patch) = &patch {
@@ -197,7 +197,7 @@ impl Reader<'_> {
     }
 
     fn printable_words(&self, words: &str) -> String {
-        if self.codes.is_some() { text::WITHHELD.to_owned() } else { text::line(words, SENTENCE) }
+        if self.codes.is_some() { text::WITHHELD.to_owned() } else { text::to_line(words, SENTENCE) }
     }
 }
 

@@ -96,9 +96,10 @@ impl<'a> Call<'a> {
         let done = tokio::time::timeout(limits.time.min(left), work.instrument(span.clone())).await;
         let answer = match done {
             Ok(Ok(Ok(answer))) => read(answer).map_err(|why| ("invalid-answer".to_owned(), why)),
-            Ok(Ok(Err(said))) => {
-                Err((text::permitted_code(&said.code, self.card.codes()), text::line(&said.message, 1_000)))
-            }
+            Ok(Ok(Err(said))) => Err((
+                text::permitted_code(&said.code, self.card.codes()),
+                text::to_line(&said.message, 1_000),
+            )),
             Ok(Err(error)) => Err(explain_failure(&error)),
             Err(_) if left < limits.time => {
                 Err(("timeout".to_owned(), describe_exhausted_time(limits.total)))
@@ -170,7 +171,7 @@ fn explain_failure(error: &wasmtime::Error) -> (String, String) {
             "its answer or question is larger than its limit (limits.output)".to_owned(),
         );
     }
-    ("trap".to_owned(), format!("it trapped: {}{at}", text::line(&chain, 300)))
+    ("trap".to_owned(), format!("it trapped: {}{at}", text::to_line(&chain, 300)))
 }
 
 /// The innermost functions, by their names in the binary.
@@ -185,6 +186,6 @@ fn innermost_functions(error: &wasmtime::Error) -> String {
             .iter()
             .any(|prefix| name.contains(prefix))
     });
-    let names: Vec<String> = functions.take(6).map(|name| text::line(&name, 120)).collect();
+    let names: Vec<String> = functions.take(6).map(|name| text::to_line(&name, 120)).collect();
     if names.is_empty() { String::new() } else { format!(", in {}", names.join(" < ")) }
 }

@@ -203,7 +203,7 @@ impl Ctx {
         let words = match self.card.tally.count_line() {
             line if line > MOST_LINES => return,
             MOST_LINES => format!("it has logged {MOST_LINES} lines; the rest is not shown"),
-            _ => text::line(words, LINE),
+            _ => text::to_line(words, LINE),
         };
         let (plugin, hook) = (&*self.card.name, self.called.as_str());
         match level {

@@ -31,7 +31,7 @@ pub(crate) fn parse_description(said: wit::Description, hooks: &[Hook]) -> Resul
     let declaration = Declaration {
         name,
         version,
-        summary: text::line(&summary, 300),
+        summary: text::to_line(&summary, 300),
         kinds,
         versions,
         reach: reach.into_iter().map(parse_reach).collect::<Result<_, _>>()?,
@@ -55,7 +55,7 @@ fn parse_kinds(said: Vec<wit::SeenKind>) -> Result<(Vec<GroupKind>, Vec<Versions
         let kind = parse_kind(kind)?;
         let bad = versions.iter().find(|version| !is_label(version) || version.len() > MAX_VERSIONS);
         if let Some(bad) = bad {
-            return Err(format!("`{}` is not the version of a kind, like v1beta2", text::line(bad, 64)));
+            return Err(format!("`{}` is not the version of a kind, like v1beta2", text::to_line(bad, 64)));
         }
         if versions.len() > MAX_VERSIONS {
             return Err(format!("it lists more than {MAX_VERSIONS} versions of {kind}"));
@@ -73,14 +73,14 @@ fn parse_kind(said: types::Kind) -> Result<GroupKind, String> {
     let named = GroupKind { group, kind: name };
     if !is_kind(&named) {
         let GroupKind { group, kind } = named;
-        return Err(format!("`{}.{}` isn't a kind", text::line(&kind, 64), text::line(&group, 64)));
+        return Err(format!("`{}.{}` isn't a kind", text::to_line(&kind, 64), text::to_line(&group, 64)));
     }
     Ok(named)
 }
 
 fn parse_change(said: wit::Change) -> Result<Change, String> {
     let hook = Hook::ALL.into_iter().find(|hook| hook.to_string() == said.hook);
-    let hook = hook.ok_or_else(|| format!("there is no hook `{}`", text::line(&said.hook, 64)))?;
+    let hook = hook.ok_or_else(|| format!("there is no hook `{}`", text::to_line(&said.hook, 64)))?;
     let kind = parse_kind(said.kind)?;
     let side =
         side_of(hook).ok_or_else(|| format!("it says that {hook} changes {kind}, which {hook} can't"))?;
@@ -97,7 +97,7 @@ fn check_namespace(namespace: &str) -> Result<(), String> {
     if namespace == EVERYWHERE || is_label(namespace) {
         return Ok(());
     }
-    Err(format!("`{}` is no namespace", text::line(namespace, 64)))
+    Err(format!("`{}` is no namespace", text::to_line(namespace, 64)))
 }
 
 fn parse_read(said: wit::Read) -> Result<Read, String> {

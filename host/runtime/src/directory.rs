@@ -10,7 +10,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 #[cfg(unix)]
 use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use pivot_vetting::bundles::kind::WASM;
 use pivot_vetting::digest::sha256;
 
@@ -50,8 +50,8 @@ impl Artifact {
 /// The name of a file. It appears in messages and in commands to paste, so it must be one line without hidden characters.
 pub(crate) fn check_file_name(name: &OsStr) -> Result<String, Refused> {
     match name.to_str() {
-        Some(name) if text::line(name, name.len()) == name => Ok(name.to_owned()),
-        Some(name) => Err(Refused::FileName(shown(name, 300))),
+        Some(name) if text::to_line(name, name.len()) == name => Ok(name.to_owned()),
+        Some(name) => Err(Refused::FileName(escape_line(name, 300))),
         None => Err(Refused::FileName(format!("{name:?}"))),
     }
 }

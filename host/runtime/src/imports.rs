@@ -63,7 +63,7 @@ impl context::Host for Ctx {
 
     fn place(&mut self, side: types::Side) -> wasmtime::Result<String> {
         self.meter.count_questions(1)?;
-        let is_cluster = self.run.kubectl.of(side_from(side)).is_some();
+        let is_cluster = self.run.kubectl.get(side_from(side)).is_some();
         Ok(if is_cluster { "cluster" } else { "directory" }.to_owned())
     }
 
@@ -277,7 +277,7 @@ fn to_wit_error(error: ServiceError) -> types::Error {
 /// Fails if a question carries an extension, which only a later contract has: without it, the answer would be to another question.
 fn refuse_extra(extra: &[(String, String)]) -> Result<(), ServiceError> {
     let Some((name, _)) = extra.first() else { return Ok(()) };
-    let why = format!("this host doesn't know `{}`", text::line(name, 64));
+    let why = format!("this host doesn't know `{}`", text::to_line(name, 64));
     Err(ServiceError::new("unsupported", why))
 }
 
@@ -293,7 +293,7 @@ fn permitted_query(card: &Card, said: objects::Query) -> Result<Query, ServiceEr
     let kind = GroupKind::new(kind.group, kind.name);
     let words = [Some(kind.kind.as_str()), namespace.as_deref().filter(|n| *n != "*"), name.as_deref()];
     if let Some(bad) = words.into_iter().flatten().find(|word| !text::is_object_name(word)) {
-        return Err(ServiceError::new("invalid", format!("`{}` is no name", text::line(bad, 64))));
+        return Err(ServiceError::new("invalid", format!("`{}` is no name", text::to_line(bad, 64))));
     }
     let Some((declared, grants)) = &card.admitted else { return Err(pure_hook_error()) };
     let extent = |reads: &[Read]| permissions::permitted_extent(reads, side, &kind, namespace.as_deref());

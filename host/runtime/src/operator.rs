@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pivot_core::shell::quoted;
+use pivot_core::shell::quote;
 use pivot_vetting::bundles::kind::WASM;
 use pivot_vetting::permissions::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
 
@@ -108,5 +108,5 @@ pub(crate) fn read_lock(dir: &PluginDir) -> Result<Lock, LoadError> {
 
 /// The command that admits a file, with a flag.
 pub(crate) fn admit_command(dir: &PluginDir, file: &str, flag: &str) -> String {
-    format!("pivot-host plugin add {flag}{}", quoted(&dir.path.join(file).display().to_string()))
+    format!("pivot-host plugin add {flag}{}", quote(&dir.path.join(file).display().to_string()))
 }

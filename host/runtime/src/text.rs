@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-pub(crate) use pivot_core::words::line;
+pub(crate) use pivot_core::words::to_line;
 use pivot_core::{Key, Object, names};
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -1,7 +1,7 @@
 //! JSON objects that are read field by field. Derived code would accept a list for a struct, and `null` for a missing field. An
 //! unread field is refused by name.
 
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use serde_json::{Map, Value};
 
 use crate::json::{JsonError, NAME};
@@ -33,7 +33,7 @@ impl Fields {
 
     /// The path of a field: `predicate.claim`.
     pub fn field_path(&self, name: &str) -> String {
-        format!("{}{}", self.path, shown(name, NAME))
+        format!("{}{}", self.path, escape_line(name, NAME))
     }
 
     /// An error about a field's value.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut map = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
             if map.contains_key(&key) {
-                *self.trouble = Some(JsonError::Duplicate(shown(&key, NAME)));
+                *self.trouble = Some(JsonError::Duplicate(escape_line(&key, NAME)));
                 return Err(A::Error::custom("duplicate key"));
             }
             let value = fields.next_value_seed(Strict { depth, trouble: &mut *self.trouble })?;

@@ -57,7 +57,7 @@ impl Place for MemoryPlace {
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
         let mut listing = self.list(kind, Some(namespace)).await?;
-        listing.objects.retain(|object| object.meta.labelled(label));
+        listing.objects.retain(|object| object.meta.has_label(label));
         Ok(listing)
     }
 

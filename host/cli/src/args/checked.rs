@@ -148,7 +148,7 @@ impl Choices {
 
     /// The flags that accept dangers which a plan doesn't have.
     pub(crate) fn unapproved_risk_flags(&self, plan: &Decisions) -> Vec<String> {
-        let beyond = self.options.accept.without(&plan.accept);
+        let beyond = self.options.accept.difference(&plan.accept);
         risks::words(&beyond).chunks(2).map(|words| words.join(" ")).collect()
     }
 

@@ -117,7 +117,7 @@ pub(super) fn read_risks(typed: &[String], by: AcceptedBy) -> Result<(AcceptedRi
             (false, Some(_)) => return usage(format!("--accept {text:?}: {code} takes no kind")),
             (true, None | Some("*")) => without_kind.push(risk),
             (true, Some(list)) if list.contains([',', ' ']) => without_kind.push(risk),
-            (true, Some(kind)) => match typed::kind(kind) {
+            (true, Some(kind)) => match typed::parse_kind(kind) {
                 Ok(kind) => accepted.insert_kind(risk, kind),
                 Err(why) => return usage(format!("--accept {text:?}: {why}")),
             },

@@ -49,7 +49,7 @@ pub(crate) struct Controlled {
     ///
     /// KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or KIND.group/NS/*:LABEL=VALUE; can be repeated. A Pivot can do this for
     /// objects in its namespace. Use this flag for others that each cluster needs: credentials, classes and policies.
-    #[arg(long, value_name = "PART", value_parser = typed::part, help_heading = "Moves")]
+    #[arg(long, value_name = "PART", value_parser = typed::parse_part, help_heading = "Moves")]
     pub(crate) also_copy: Vec<Part>,
     /// Allow kubeconfigs in Secrets to use this network of special addresses (127.0.0.0/8); can be repeated
     ///
@@ -105,7 +105,7 @@ pub(crate) struct ControllerManifests {
     #[arg(long, value_name = "SECRET", help_heading = "Agents")]
     pub(crate) agents_secret: Option<String>,
     /// Also copy these objects with every move out of the cluster; can be repeated
-    #[arg(long, value_name = "PART", value_parser = typed::part, help_heading = "Moves")]
+    #[arg(long, value_name = "PART", value_parser = typed::parse_part, help_heading = "Moves")]
     pub(crate) also_copy: Vec<Part>,
 }
 

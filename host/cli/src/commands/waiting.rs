@@ -67,7 +67,7 @@ impl Command<'_> {
         };
         let stop = run::plan(setup).await.err().filter(Stop::passes)?;
         let Failure::Refused(refusals) = &stop.failure else { return Some(stop.to_string()) };
-        let groups = Refusal::grouped(refusals);
+        let groups = Refusal::group_similar(refusals);
         let lines = groups.iter().map(|group| group.line(&group.first.message, MAX_LISTED_NAMES));
         Some(lines.collect::<Vec<_>>().join("; "))
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use pivot_core::describe::{
     Columns, Condition, NamedObject, Node, Problem, Replicas, Subject, Tone, Tree, format_age,
 };
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use serde::Serialize;
 
 use super::document::Document;
@@ -201,7 +201,7 @@ fn wrap_message(message: &str, width: usize) -> Vec<String> {
 /// Columns as wide as needed, two blanks between them.
 fn in_columns(rows: Vec<Row>) -> Text {
     // In the form that is shown: escapes take room.
-    let shown = |(style, words): Span| (style, shown(&words, CELL));
+    let shown = |(style, words): Span| (style, escape_line(&words, CELL));
     let rows: Vec<Vec<Vec<Span>>> = rows
         .into_iter()
         .map(|Row { name, cells }| {

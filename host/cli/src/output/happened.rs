@@ -229,7 +229,7 @@ impl Seen {
     /// An object's change belongs to the phase under way, unless it undoes one.
     fn object(&mut self, at: u64, verb: Verb, phase: Phase) {
         *self.ticks.entry(at / TICK).or_default() += 1;
-        let undoes = verb == Verb::Removed || (verb == Verb::Unpaused && !phase.committed());
+        let undoes = verb == Verb::Removed || (verb == Verb::Unpaused && !phase.is_committed());
         let state = if undoes { PhaseState::Undone } else { PhaseState::Stopped };
         let under_way =
             self.phases.iter().rposition(|one| one.state == state && (!undoes || one.phase == phase));

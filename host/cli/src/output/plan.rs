@@ -112,12 +112,15 @@ fn kept_objects_text(plan: &Plan) -> Text {
         Fate::Keep(reason) => reason.to_string(),
         Fate::Move | Fate::FromManifest => String::new(),
     };
-    let groups = group_items(plan.kept(), |step| (Some(&step.key), vec![reason(step)]));
+    let groups = group_items(plan.kept_steps(), |step| (Some(&step.key), vec![reason(step)]));
     if groups.is_empty() {
         return text;
     }
     text.gap();
-    text.add_line(format!("Copied, and kept in the source too ({}):", format_number(plan.kept().count())));
+    text.add_line(format!(
+        "Copied, and kept in the source too ({}):",
+        format_number(plan.kept_steps().count())
+    ));
     for group in groups.iter().take(REASONS) {
         let objects: Vec<&Key> = group.objects.iter().copied().collect();
         text.add_line(format!("  {}: {}", format_objects(&objects, MAX_LISTED_NAMES), reason(group.first)));
@@ -139,7 +142,7 @@ fn added_objects_text(plan: &Plan, map: &NamespaceMap) -> Text {
         return text;
     }
     text.gap();
-    text.add_line(format!("Added in the target ({}):", format_number(plan.added().count())));
+    text.add_line(format!("Added in the target ({}):", format_number(plan.added_steps().count())));
     for group in groups.iter().take(REASONS) {
         let objects: Vec<&Key> = group.objects.iter().copied().collect();
         text.add_line(format!(
@@ -185,7 +188,7 @@ fn object_tree(steps: &[Step]) -> Text {
 
 fn step_remarks(step: &Step) -> String {
     let mut remarks = Vec::new();
-    if step.is_brought() || step.added_from().is_some() {
+    if step.is_added_by_plugin() || step.added_from().is_some() {
         remarks.push(step.why.to_string());
     }
     if let Fate::Keep(reason) = &step.fate {

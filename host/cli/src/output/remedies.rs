@@ -8,7 +8,7 @@ use pivot_core::refusal::some_of;
 use pivot_core::remedy::{Installation, Remedy};
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
-use pivot_core::shell::{Kubectl, quoted};
+use pivot_core::shell::{Kubectl, quote};
 use pivot_core::{Both, GroupKind, Key, Side};
 use pivot_engine::{Failure, OneSidedMove, Stop};
 use pivot_places::PlaceError;
@@ -35,7 +35,7 @@ pub(crate) fn name_kubeconfigs(mut stop: Stop, flags: &Both<Vec<String>>, is_dir
         Failure::Refused(refusals) => {
             for remedies in refusals.iter_mut().map(|refusal| &mut refusal.remedies) {
                 let before = remedies.len();
-                remedies.retain(|remedy| !matches!(remedy, Remedy::Kubectl { command, .. } if *is_directory.of(command.side)));
+                remedies.retain(|remedy| !matches!(remedy, Remedy::Kubectl { command, .. } if *is_directory.get(command.side)));
                 if remedies.is_empty() && before > 0 {
                     remedies.push(NO_SERVER.into());
                 }
@@ -194,7 +194,7 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
             format!("keep the old name there: {}", risk_flags(Risk::OldNamespace, [kind]).concat())
         }
         Remedy::MapNamespace { namespace } => {
-            let map = quoted(&format!("{namespace}=NEW"));
+            let map = quote(&format!("{namespace}=NEW"));
             format!("give namespace {namespace} another name there: --map-namespace {map}")
         }
         Remedy::AcceptShared { kind } => {
@@ -263,7 +263,7 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
 
 /// The name of a Cluster, as a flag takes it.
 fn quoted_name(cluster: &Key) -> String {
-    quoted(&ClusterName::from_key(cluster).to_string())
+    quote(&ClusterName::from_key(cluster).to_string())
 }
 
 /// Kinds that are dangerous to move, and the plugin of a release that handles each.
@@ -283,31 +283,31 @@ fn bundled_plugin_text(kind: &GroupKind) -> String {
     let place = beside.filter(|path| path.is_dir()).map(|path| path.display().to_string());
     format!(
         " ({plugin}, which a release has: --plugins {})",
-        quoted(place.as_deref().unwrap_or(BUNDLED_PLUGINS))
+        quote(place.as_deref().unwrap_or(BUNDLED_PLUGINS))
     )
 }
 
 /// The words that accept a risk for each kind: `--accept dependents-lost=Secret`.
 fn risk_flags<'a>(risk: Risk, kinds: impl IntoIterator<Item = &'a GroupKind>) -> Vec<String> {
-    kinds.into_iter().map(|kind| format!("--accept {}", quoted(&format!("{risk}={kind}")))).collect()
+    kinds.into_iter().map(|kind| format!("--accept {}", quote(&format!("{risk}={kind}")))).collect()
 }
 
 /// The flags that exclude objects: each, or all of their kinds if there are many.
 fn exclude_flags(objects: &BTreeSet<Key>) -> String {
     let parts: BTreeSet<Part> = match objects.len() > EXCLUDED {
-        true => objects.iter().map(|key| Part::all(key.group_kind.clone())).collect(),
-        false => objects.iter().map(Part::one).collect(),
+        true => objects.iter().map(|key| Part::of_kind(key.group_kind.clone())).collect(),
+        false => objects.iter().map(Part::of_object).collect(),
     };
     parts.iter().map(exclude_flag).collect::<Vec<_>>().join(" ")
 }
 
 fn exclude_flag(part: &Part) -> String {
-    format!("--exclude {}", quoted(&part.to_string()))
+    format!("--exclude {}", quote(&part.to_string()))
 }
 
 fn leave_out(parts: &BTreeSet<Part>, flag: &str) -> String {
     let flags: Vec<String> =
-        parts.iter().map(|part| format!("{flag} {}", quoted(&part.to_string()))).collect();
+        parts.iter().map(|part| format!("{flag} {}", quote(&part.to_string()))).collect();
     format!("leave out {}", some_of(&flags, EXCLUDED))
 }
 
@@ -326,7 +326,7 @@ fn clusterctl_flag(provider: &Installation) -> String {
         "AddonProvider" => "--addon",
         _ => "--infrastructure",
     };
-    format!("{flag} {}", quoted(&format!("{}:{}", provider.name, provider.version)))
+    format!("{flag} {}", quote(&format!("{}:{}", provider.name, provider.version)))
 }
 
 #[cfg(test)]
@@ -400,12 +400,12 @@ mod tests {
         check(
             &[
                 Remedy::ExcludeToo { objects: few },
-                Remedy::LeaveOutExclude { parts: [Part::all(kind("B"))].into() },
+                Remedy::LeaveOutExclude { parts: [Part::of_kind(kind("B"))].into() },
             ],
             "exclude that too: --exclude A.g.io/ns/a --exclude A.g.io/ns/b, or leave out --exclude B.g.io",
         );
         check(
-            &[Remedy::LeaveOutCarry { parts: [Part::all(kind("B"))].into() }],
+            &[Remedy::LeaveOutCarry { parts: [Part::of_kind(kind("B"))].into() }],
             "leave out --also-copy B.g.io",
         );
         check(&[Remedy::ExcludeToo { objects: many }], "exclude that too: --exclude A.g.io");
@@ -426,7 +426,7 @@ mod tests {
         let object = Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
         let (cluster, another, objects) = (object.clone(), object.clone(), [object.clone()].into());
         let other = object.clone();
-        let parts: BTreeSet<Part> = [Part::all(kind()), Part::one(&object)].into();
+        let parts: BTreeSet<Part> = [Part::of_kind(kind()), Part::of_object(&object)].into();
         let provider =
             Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
         vec![

@@ -196,7 +196,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
         text.add_line(format!("  {name:8} {value}"));
     }
     if let Some(plan) = &record.plan_checksum {
-        let needs = if record.phase.committed() { "" } else { "; resume needs its file, with --plan" };
+        let needs = if record.phase.is_committed() { "" } else { "; resume needs its file, with --plan" };
         text.add_line(format!("  {:8} the saved one with checksum {plan}{needs}", "plan"));
     }
     if let Some(note) = status_note(status, one) {
@@ -211,7 +211,7 @@ fn of_move(status: &Status, one: &MoveStatus, (source, target): (&str, &str), ne
 fn phase_text(one: &MoveStatus) -> String {
     let MoveStatus { decides, record, one_sided, .. } = one;
     let phase = record.phase;
-    match (phase.committed(), decides) {
+    match (phase.is_committed(), decides) {
         _ if matches!(
             one_sided,
             Some(
@@ -264,7 +264,7 @@ fn phase_text(one: &MoveStatus) -> String {
 
 /// Returns the directory and the time of a handover.
 fn handover_text(record: &Record) -> String {
-    let shown = |text: &str| words::line(text, SHOWN);
+    let shown = |text: &str| words::to_line(text, SHOWN);
     record
         .handover
         .as_ref()
@@ -339,7 +339,7 @@ fn status_note(status: &Status, one: &MoveStatus) -> Option<String> {
         return Some(note);
     }
     let (side, why) = status.silent.as_ref()?;
-    let way = match (side, one.record.phase.committed()) {
+    let way = match (side, one.record.phase.is_committed()) {
         (Side::Target, _) if one.record.handed_over().is_some() => {
             "once it does, it shows whether it imported this; until then the source must stay paused"
         }
@@ -372,7 +372,7 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
         Some(Side::Source) => {
             "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"
         }
-        None if one.elsewhere && one.record.phase.committed() => {
+        None if one.elsewhere && one.record.phase.is_committed() => {
             "this is not the target of the move: name the right one. If that is lost, first make sure that no other management cluster, this one included, runs these Clusters. Only then restore it from a backup of its etcd of after the commit. Until then keep the source, paused as it is"
         }
         None if one.elsewhere => "this is not the target of the move: name the right one",

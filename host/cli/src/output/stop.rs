@@ -92,7 +92,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
         text
     };
     match &stop.failure {
-        Failure::Refused(refusals) => Text::from(match Refusal::grouped(refusals).len() {
+        Failure::Refused(refusals) => Text::from(match Refusal::group_similar(refusals).len() {
             1 => "refused, for 1 reason".to_owned(),
             several => format!("refused, for {several} reasons"),
         }),
@@ -108,7 +108,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
             Text::from(format!("{stop}: name that with {flag}, or roll it back first"))
         }
         Failure::BegunByOther { move_id, phase, .. } => {
-            let rollback = match phase.committed() {
+            let rollback = match phase.is_committed() {
                 true => String::new(),
                 false => format!(" or `pivot-host rollback {move_id} {BOTH_SIDES}`"),
             };
@@ -128,7 +128,7 @@ pub(super) fn failure_text(stop: &Stop, all: bool, way: &str) -> Text {
 /// Returns each problem with its remedies; several objects with the same problem share a line. With `all`, each of them is named.
 pub(super) fn refusal_lines(refusals: &[Refusal], all: bool) -> Text {
     let (most, names) = if all { (usize::MAX, usize::MAX) } else { (REFUSALS, MAX_LISTED_NAMES) };
-    let groups = Refusal::grouped(refusals);
+    let groups = Refusal::group_similar(refusals);
     let mut text = Text::default();
     for group in groups.iter().take(most) {
         let Refusal { code: _, side, object, others: meant, message, remedies } = group.first;

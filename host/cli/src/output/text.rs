@@ -5,7 +5,7 @@
 //! begins a line. Each line is made harmless here, where it is written, whatever its parts are.
 
 use anstyle::Style;
-use pivot_core::words::{hidden, shown};
+use pivot_core::words::{escape_line, is_hidden};
 use serde::Serialize;
 use serde_saphyr::SerializerOptions;
 
@@ -44,7 +44,7 @@ impl Line {
 
     /// Without styles.
     fn without_styles(&self) -> String {
-        self.spans.iter().map(|(_, words)| shown(words, LINE)).collect()
+        self.spans.iter().map(|(_, words)| escape_line(words, LINE)).collect()
     }
 
     /// Breaks the line at words. `used` is the room that something else takes before it.
@@ -57,7 +57,7 @@ impl Line {
             return vec![self];
         }
         let spans: Vec<(Style, String)> =
-            self.spans.iter().map(|(style, words)| (*style, shown(words, LINE))).collect();
+            self.spans.iter().map(|(style, words)| (*style, escape_line(words, LINE))).collect();
         let lines_of_rows = rows.into_iter().enumerate().map(|(index, row)| {
             let indentation = " ".repeat(if index == 0 { 0 } else { indent });
             let mut cut = vec![(Style::new(), indentation)];
@@ -152,7 +152,7 @@ impl std::fmt::Display for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for Line { spans, .. } in &self.lines {
             for (style, words) in spans.iter().filter(|(_, words)| !words.is_empty()) {
-                write!(f, "{style}{}{style:#}", shown(words, LINE))?;
+                write!(f, "{style}{}{style:#}", escape_line(words, LINE))?;
             }
             writeln!(f)?;
         }
@@ -186,7 +186,7 @@ impl FromIterator<String> for Text {
 
 /// Text as one line: of a log, on a bar, in a cell.
 pub(super) fn one_line(words: &str) -> String {
-    shown(words, LINE)
+    escape_line(words, LINE)
 }
 
 /// Replaces all hidden characters in JSON by escapes, which doesn't change its meaning.
@@ -221,7 +221,7 @@ fn escape_text(text: &str, escape: impl Fn(char, &mut String)) -> String {
 
 /// The hidden characters of a document. Its line breaks are ours: those in strings are escaped already.
 fn is_concealed(c: char) -> bool {
-    c != '\n' && hidden(c)
+    c != '\n' && is_hidden(c)
 }
 
 #[cfg(test)]

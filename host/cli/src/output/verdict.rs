@@ -33,7 +33,7 @@ pub(crate) struct Verdict {
 
 /// Returns the number of problems, each of which refuses a move.
 pub(super) fn count_problems(plan: &Plan, stops: &[String]) -> usize {
-    Refusal::grouped(&plan.refusals).len() + stops.len()
+    Refusal::group_similar(&plan.refusals).len() + stops.len()
 }
 
 /// Judges a plan.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io::Error;
 use std::path::Path;
 
-use pivot_core::shell::quoted;
-use pivot_core::words::shown;
+use pivot_core::shell::quote;
+use pivot_core::words::escape_line;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
 use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Runtime, Trust};
@@ -249,7 +249,7 @@ fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
         if *dry_run {
             let grants = String::from_utf8_lossy(grants);
             let lines = grants.lines().filter(|line| !line.trim().is_empty());
-            lines.for_each(|line| text.add_line(format!("  {}", shown(line, LINE))));
+            lines.for_each(|line| text.add_line(format!("  {}", escape_line(line, LINE))));
         }
         text
     } else {
@@ -264,7 +264,7 @@ fn grants_note(bundle: &Bundle, taken: bool, import: &Import) -> Text {
 /// Result of an import or, to paste, the command without `--dry-run`, with the digest of the examined bundle.
 fn import_result(import: &Import, digest: &str) -> String {
     let Import { bundle, directory, dry_run, digest: _, grants, downgrade, strict, trust } = import;
-    let path = |path: &Path| quoted(&path.display().to_string()).to_string();
+    let path = |path: &Path| quote(&path.display().to_string()).to_string();
     if !*dry_run {
         return format!("{} has it now, and loads", directory.display());
     }

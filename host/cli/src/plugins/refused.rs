@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use pivot_core::shell::quoted;
+use pivot_core::shell::quote;
 use pivot_runtime::{LoadError, PluginIdentity, Refused};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(super) fn plugin_refusal_lines(error: &LoadError, file: &Path) -> impl Itera
                 "{}: is not granted all it asks for. plugins.toml, below [plugins.{name}], lacks",
                 error.who
             );
-            let file = quoted(&file.display().to_string());
+            let file = quote(&file.display().to_string());
             let way = format!("`pivot-host plugin inspect {file}` shows a section that grants it");
             [head].into_iter().chain(bullet_lines(missing)).chain([way]).collect()
         }

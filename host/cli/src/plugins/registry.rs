@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pivot_core::shell::quoted;
+use pivot_core::shell::quote;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
 use pivot_registry::{Pushed, Reference, Registry, RegistryError};
@@ -47,7 +47,7 @@ pub(super) async fn pull_bundle(reference: &str, out: &Path, plain: bool, output
     let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": []});
     output.result(&Document::new("Bundle", content), || {
         let mut text = Text::from(format!("{}: bundle {digest}, {} files", out.display(), names.len()));
-        let file = quoted(&out.display().to_string());
+        let file = quote(&out.display().to_string());
         text.add_line(format!(
             "Next, what it would change: pivot-host plugin import {file} DIR --digest {digest}"
         ));

@@ -206,7 +206,8 @@ async fn check_patch(
     };
     match again.map_err(|error| format!("asked again after its patch was applied: {error}"))? {
         Answer::Patch(Some(again)) => {
-            let paths: Vec<String> = merge::paths(&again).iter().map(|path| words::line(path, 300)).collect();
+            let paths: Vec<String> =
+                merge::paths(&again).iter().map(|path| words::to_line(path, 300)).collect();
             let paths = some_of(&paths, 8);
             Err(format!("its patch was applied, and asked again it still changes {paths}"))
         }

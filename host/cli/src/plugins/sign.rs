@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use pivot_engine::Exit;
 use pivot_places::read_regular_file;
 use pivot_runtime::Runtime;
@@ -137,7 +137,7 @@ fn read_attached(file: &Path, digest: &str, claim: Claim, card: Option<&Card>) -
     }
     let (kind, payload) = envelope.unverified_payload();
     if kind != IN_TOTO {
-        return Err(format!("its payload is of the type `{}`, not `{IN_TOTO}`", shown(kind, 80)));
+        return Err(format!("its payload is of the type `{}`, not `{IN_TOTO}`", escape_line(kind, 80)));
     }
     let statement = Statement::parse(payload).map_err(|why| why.to_string())?;
     if !statement.is_about(digest) {

@@ -76,7 +76,7 @@ fn is_member(object: &Object, cluster: &Key) -> bool {
 
 /// Returns true if a Machine belongs to a control plane.
 pub(super) fn is_of_control_plane(machine: &Body<'_>) -> bool {
-    machine.object.meta.labelled(LABEL_CONTROL_PLANE)
+    machine.object.meta.has_label(LABEL_CONTROL_PLANE)
 }
 
 /// Returns true if an object is controlled by another. Controllers match by name, because a copy has another UID.

@@ -127,7 +127,7 @@ impl Builder<'_, '_> {
             key: body.object.key(),
             role,
             version: version.map(str::to_owned),
-            deleting: body.object.meta.deleting(),
+            deleting: body.object.meta.is_being_deleted(),
             problem: None,
         };
         let filter = self.view.conditions.iter().find(|filter| filter.matches_object(&named.key));

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::inventory::Inventory;
-use crate::planner::plan;
+use crate::planner::make_plan;
 use crate::refusal::Refusal;
 use crate::relations::Relations;
 use crate::risk::Risk;
@@ -226,7 +226,7 @@ fn refused(text: &str, bodies: &[(&str, Value)], pairs: &[(&str, &str)], accepte
     let mut scope = Scope::new(Namespaces::All);
     scope.namespace_map = map(pairs);
     scope.accept.insert_kinds(Risk::OldNamespace, accepted.iter().map(|name| kind(name).group_kind.clone()));
-    let plan = plan(&inventory, &scope, &Relations::default(), &[]);
+    let plan = make_plan(&inventory, &scope, &Relations::default(), &[]);
     plan.refusals.into_iter().filter(|refusal| refusal.code.starts_with("name")).collect()
 }
 

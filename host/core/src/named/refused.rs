@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Finder, User};
-use crate::part::covered;
+use crate::part::contains_object;
 use crate::plan::Note;
 use crate::refusal::{Refusal, some_of};
 use crate::remedy::Remedy;
@@ -19,7 +19,11 @@ const UNTIED: &str = "remove the owner reference, label or field that ties them 
 
 impl Finder<'_> {
     /// Shared objects that can't be on both sides, grouped by what uses them.
-    pub(super) fn unsharable(&self, selection: &Selection, shared: &BTreeMap<usize, User>) -> Vec<Refusal> {
+    pub(super) fn refuse_unsharable(
+        &self,
+        selection: &Selection,
+        shared: &BTreeMap<usize, User>,
+    ) -> Vec<Refusal> {
         let mut by_user: BTreeMap<(usize, &GroupKind), Vec<usize>> = BTreeMap::new();
         let on_both_sides = self.global_hierarchies(selection);
         for (&object, user) in shared {
@@ -43,14 +47,14 @@ impl Finder<'_> {
             if self.is_acceptable(object) {
                 refusal.remedies.push(Remedy::AcceptShared { kind });
             }
-            Some(refusal.and(keys.into_iter().skip(1).cloned()))
+            Some(refusal.with_others(keys.into_iter().skip(1).cloned()))
         });
         refused.collect()
     }
 
     /// Pools that would give out the same addresses on both sides: neither side knows what the other gave out, and an address
     /// whose object moves is free in the source.
-    pub(super) fn pools_on_both_sides(&self, shared: &BTreeMap<usize, User>) -> Vec<Refusal> {
+    pub(super) fn refuse_shared_pools(&self, shared: &BTreeMap<usize, User>) -> Vec<Refusal> {
         let pools = shared.iter().filter(|(pool, _)| self.is_pool(**pool) && !self.is_sharable(**pool));
         let refused = pools.filter_map(|(&pool, user)| {
             let key = self.key(pool)?;
@@ -91,7 +95,11 @@ impl Finder<'_> {
     }
 
     /// Named Clusters that don't exist. If none of them exists, there is nothing to move.
-    pub(super) fn missing(&self, selection: &Selection, missing: &[&ClusterName]) -> Vec<Refusal> {
+    pub(super) fn refuse_missing_clusters(
+        &self,
+        selection: &Selection,
+        missing: &[&ClusterName],
+    ) -> Vec<Refusal> {
         if self.named.is_empty() || selection.iter().next().is_none() {
             return Vec::new();
         }
@@ -108,7 +116,7 @@ impl Finder<'_> {
     }
 
     /// Objects of Clusters that stay, which the named ones refer to.
-    pub(super) fn borrowed(&self, borrowed: &BTreeMap<usize, usize>) -> Vec<Refusal> {
+    pub(super) fn refuse_borrowed(&self, borrowed: &BTreeMap<usize, usize>) -> Vec<Refusal> {
         let refused = borrowed.iter().filter(|(what, _)| !self.is_cluster(**what) && self.is_chosen(**what));
         let refused = refused.filter_map(|(&what, &by)| {
             let (key, by) = (self.key(what)?, self.key(by)?);
@@ -124,7 +132,7 @@ impl Finder<'_> {
 
     /// Cluster-scoped objects and what is below those that are roots: `fate.rs` always keeps them.
     fn global_hierarchies(&self, selection: &Selection) -> BTreeSet<usize> {
-        let global = |object: &usize| self.is(*object, |object| !object.kind.namespaced);
+        let global = |object: &usize| self.matches(*object, |object| !object.kind.namespaced);
         let mut found: BTreeSet<usize> = selection.iter().filter(global).collect();
         let mut queue: VecDeque<usize> = found.iter().copied().filter(|root| self.is_root(*root)).collect();
         while let Some(owner) = queue.pop_front() {
@@ -145,11 +153,11 @@ impl Finder<'_> {
         format!("name Clusters that exist: there are {}", some_of(&there, SHOWN))
     }
 
-    pub(super) fn notes(&self, named: &Named) -> Vec<Note> {
+    pub(super) fn note_unreferred(&self, named: &Named) -> Vec<Note> {
         let mut notes = Vec::new();
         let alone = |(object, cluster): (&usize, &Option<usize>)| {
             let key = self.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none());
-            key.filter(|_| !self.is(*object, |object| covered(&self.scope.also_copy, object)))
+            key.filter(|_| !self.matches(*object, |object| contains_object(&self.scope.also_copy, object)))
         };
         let alone: Vec<&Key> = named.stays.iter().filter_map(alone).collect();
         if !alone.is_empty() {

@@ -10,7 +10,7 @@ use crate::plan::{Step, Why};
 use crate::soft::is_cluster;
 
 /// Sets the Cluster of each step that has one.
-pub(super) fn name(steps: &mut [Step], inventory: &Inventory) {
+pub(super) fn set_clusters(steps: &mut [Step], inventory: &Inventory) {
     let clusters = steps.iter().filter(|step| is_cluster(&step.key.group_kind));
     let by_name: BTreeMap<(Option<&str>, &str), &Key> =
         clusters.map(|step| ((step.key.namespace.as_deref(), step.key.name.as_str()), &step.key)).collect();

@@ -7,14 +7,14 @@ use crate::exclude;
 use crate::fate::{fate_of, find_kept};
 use crate::graph::{Graph, Tie, matches_owner, owner_key};
 use crate::inventory::Inventory;
-use crate::order::{Order, order};
+use crate::order::{Order, order_selection};
 use crate::plan::{Note, Plan, Stay, StayReason, Step, Why};
 use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
 use crate::remedy::Remedy;
 use crate::risk::Risk;
 use crate::scope::Scope;
-use crate::select::select;
+use crate::select::select_objects;
 use crate::selection::{Chosen, Selection};
 use crate::shell::Kubectl;
 use crate::soft::{SoftLinks, soft_links};
@@ -29,11 +29,11 @@ const WRITTEN: usize = 200;
 ///
 /// `elsewhere` are the Clusters of all other namespaces, as far as the user can read them: they show which classes are shared
 /// with Clusters that stay.
-pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhere: &[Object]) -> Plan {
+pub fn make_plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhere: &[Object]) -> Plan {
     let mut plan = Plan::default();
     let soft = soft_links(inventory);
     let graph = Graph::new(inventory, &soft, relations, &mut plan.notes);
-    let mut selection = select(inventory, &graph, scope, relations, &mut plan.notes);
+    let mut selection = select_objects(inventory, &graph, scope, relations, &mut plan.notes);
     let matters = |object: usize| inventory.is_trusted(object) || selection.has(object);
     let unreadable = soft.unreadable.iter().filter(|(object, _)| matters(*object));
     plan.refusals.extend(unreadable.map(|(_, refusal)| refusal.clone()));
@@ -41,27 +41,28 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
     exclude::hide_consequences(&mut plan.refusals);
     plan.moving.clone_from(&selection.moving);
     let kept = find_kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
-    let order = order(inventory, &graph, &selection, scope.accept.kinds(Risk::OwnerDropped));
+    let order = order_selection(inventory, &graph, &selection, scope.accept.kinds(Risk::OwnerDropped));
 
     let maker = Maker { inventory, scope, relations, graph: &graph, selection: &selection };
     let mut dropped = BTreeMap::new();
     for object in selection.iter() {
-        maker.deleting(object, &mut plan.refusals);
-        maker.misnamed(object, &mut plan.refusals);
+        maker.refuse_deleting(object, &mut plan.refusals);
+        maker.refuse_misnamed_owner(object, &mut plan.refusals);
         let outside = maker.owners_outside(object, &mut plan);
         if !outside.is_empty() {
             dropped.insert(object, outside);
         }
     }
-    maker.cycles(&order, &mut dropped, &mut plan);
-    maker.classes(&soft, &mut plan);
+    maker.refuse_cycles(&order, &mut dropped, &mut plan);
+    maker.check_classes(&soft, &mut plan);
 
     let mut position = BTreeMap::new();
     for (at, &object) in order.sequence.iter().enumerate() {
         position.insert(object, at);
     }
     for &index in &order.sequence {
-        let (Some(object), Some(key), Some(why)) = (inventory.get(index), maker.key(index), maker.why(index))
+        let (Some(object), Some(key), Some(why)) =
+            (inventory.get(index), maker.key(index), maker.explain(index))
         else {
             continue;
         };
@@ -84,9 +85,9 @@ pub fn plan(inventory: &Inventory, scope: &Scope, relations: &Relations, elsewhe
             content: None,
         });
     }
-    clusters::name(&mut plan.steps, inventory);
-    plan.stays = maker.stays();
-    let unmapped = mapping_check::refusals(&plan, inventory, scope);
+    clusters::set_clusters(&mut plan.steps, inventory);
+    plan.stays = maker.list_stays();
+    let unmapped = mapping_check::check_namespace_map(&plan, inventory, scope);
     plan.refusals.extend(unmapped);
     plan
 }
@@ -104,8 +105,8 @@ impl Maker<'_> {
         self.inventory.keys().get(object).cloned()
     }
 
-    fn why(&self, object: usize) -> Option<Why> {
-        let why = self.chosen(object)?;
+    fn explain(&self, object: usize) -> Option<Why> {
+        let why = self.explain_choice(object)?;
         Some(match (self.selection.brought.get(&object), why) {
             (Some(brought), Why::Below(with) | Why::Needed { by: with, .. }) => {
                 Why::AddedByPlugin { plugin: brought.plugin.clone(), with }
@@ -114,8 +115,8 @@ impl Maker<'_> {
         })
     }
 
-    fn chosen(&self, object: usize) -> Option<Why> {
-        Some(match self.selection.why(object)? {
+    fn explain_choice(&self, object: usize) -> Option<Why> {
+        Some(match self.selection.reason(object)? {
             Chosen::Root => Why::Root,
             Chosen::Below { root } => Why::Below(self.key(*root)?),
             Chosen::Labelled => Why::Labelled,
@@ -130,9 +131,9 @@ impl Maker<'_> {
     }
 
     /// W18: the copy of an object that is being deleted would bring it back to life.
-    fn deleting(&self, object: usize, refusals: &mut Vec<Refusal>) {
+    fn refuse_deleting(&self, object: usize, refusals: &mut Vec<Refusal>) {
         let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
-        if object.meta.deleting() {
+        if object.meta.is_being_deleted() {
             refusals.push(Refusal::source(
                 "being-deleted",
                 key.clone(),
@@ -149,7 +150,7 @@ impl Maker<'_> {
     /// References that have the UID of an object that moves, but the kind, name or namespace of another: anyone with permission
     /// to create an object can write one. The target's garbage collector would look for an owner that doesn't exist, and delete
     /// the copy.
-    fn misnamed(&self, object: usize, refusals: &mut Vec<Refusal>) {
+    fn refuse_misnamed_owner(&self, object: usize, refusals: &mut Vec<Refusal>) {
         let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
         let owned = object.meta.owner_references.iter().filter_map(|reference| {
             let owner =
@@ -159,7 +160,7 @@ impl Maker<'_> {
         let mut misnamed = owned.filter(|(reference, owner)| !matches_owner(reference, owner, &key));
         // The first is enough: there may be thousands.
         if let Some((reference, owner)) = misnamed.next() {
-            let written = words::line(&format!("{} {}", reference.group_kind(), reference.name), WRITTEN);
+            let written = words::to_line(&format!("{} {}", reference.group_kind(), reference.name), WRITTEN);
             refusals.push(Refusal::source(
                 "owner-misnamed",
                 key.clone(),
@@ -210,11 +211,11 @@ impl Maker<'_> {
                 key.clone(),
                 format!(
                     "{key} would move, but nothing that owns it does: it is owned by {}",
-                    self.chain(first)
+                    self.describe_owner_chain(first)
                 ),
                 self.move_owner(first),
             );
-            plan.refusals.push(refusal.or(Remedy::DropOwners { kinds }));
+            plan.refusals.push(refusal.with_remedy(Remedy::DropOwners { kinds }));
         } else if !outside.is_empty() {
             let names: Vec<Key> = outside.iter().map(|reference| self.owner_key(reference)).collect();
             plan.notes.push(Note {
@@ -270,7 +271,7 @@ impl Maker<'_> {
     }
 
     /// `B, owned by C, which was not read`: from an owner to the end of the chain, and why the last one stays.
-    fn chain(&self, reference: &OwnerReference) -> String {
+    fn describe_owner_chain(&self, reference: &OwnerReference) -> String {
         let mut text = String::new();
         let mut seen = BTreeSet::new();
         let mut at = reference;
@@ -293,7 +294,12 @@ impl Maker<'_> {
     }
 
     /// Owner cycles are refused; an object whose cycle an accepted drop breaks is copied without that reference.
-    fn cycles(&self, order: &Order, dropped: &mut BTreeMap<usize, Vec<OwnerReference>>, plan: &mut Plan) {
+    fn refuse_cycles(
+        &self,
+        order: &Order,
+        dropped: &mut BTreeMap<usize, Vec<OwnerReference>>,
+        plan: &mut Plan,
+    ) {
         for cycle in &order.cycles {
             let mut members: Vec<Key> = cycle.iter().filter_map(|&object| self.key(object)).collect();
             let kinds: BTreeSet<GroupKind> = members.iter().map(|key| key.group_kind.clone()).collect();
@@ -306,7 +312,7 @@ impl Maker<'_> {
                 format!("owner references form a cycle: {}", path.join(" is owned by ")),
                 Remedy::kubectl("remove one of the references (", on_source("edit", &first, &[]), ")"),
             );
-            plan.refusals.push(refusal.or(Remedy::DropOneOwner { kinds }));
+            plan.refusals.push(refusal.with_remedy(Remedy::DropOneOwner { kinds }));
         }
         for &(dependent, owner) in &order.opened {
             let (Some(object), Some(uid)) =
@@ -332,7 +338,7 @@ impl Maker<'_> {
     }
 
     /// A Cluster can't be reconciled without its class, nor a class that was fetched for it without its templates.
-    fn classes(&self, soft: &SoftLinks, plan: &mut Plan) {
+    fn check_classes(&self, soft: &SoftLinks, plan: &mut Plan) {
         for (cluster, class) in &soft.classes {
             let Some(key) = self.key(*cluster).filter(|_| self.selection.has(*cluster)) else { continue };
             if self.inventory.index_of_key(class).is_none() {
@@ -366,7 +372,7 @@ impl Maker<'_> {
                     object: Some(key),
                     message: format!("names {template}, which stays"),
                 }),
-                None if self.scope.includes(key.namespace.as_deref()) => plan.notes.push(Note {
+                None if self.scope.includes_namespace(key.namespace.as_deref()) => plan.notes.push(Note {
                     code: "template-missing".into(),
                     object: Some(key),
                     message: format!("names {template}, which was not read: it does not move"),
@@ -385,7 +391,7 @@ impl Maker<'_> {
         }
     }
 
-    fn stays(&self) -> Vec<Stay> {
+    fn list_stays(&self) -> Vec<Stay> {
         let outside =
             self.inventory.keys().iter().enumerate().filter(|(index, _)| !self.selection.has(*index));
         outside.map(|(index, key)| Stay { key: key.clone(), reason: self.stay_reason(index) }).collect()
@@ -396,13 +402,13 @@ impl Maker<'_> {
         if self.selection.excluded.contains(&index) {
             return StayReason::Excluded;
         }
-        if let Some(said) = self.relations.left(&object.meta.uid) {
+        if let Some(said) = self.relations.find_leave(&object.meta.uid) {
             return StayReason::Left { plugin: said.plugin.clone(), reason: said.reason.clone() };
         }
         if let Some(reason) = self.selection.below_left.get(&index).and_then(|left| self.below_left(*left)) {
             return reason;
         }
-        if object.kind.namespaced && !self.scope.includes(object.meta.namespace.as_deref()) {
+        if object.kind.namespaced && !self.scope.includes_namespace(object.meta.namespace.as_deref()) {
             return StayReason::OtherNamespace;
         }
         match self.selection.named.stays.get(&index) {
@@ -434,7 +440,7 @@ impl Maker<'_> {
     }
 
     fn below_left(&self, left: usize) -> Option<StayReason> {
-        let said = self.relations.left(&self.inventory.get(left)?.meta.uid)?;
+        let said = self.relations.find_leave(&self.inventory.get(left)?.meta.uid)?;
         Some(StayReason::BelowLeft { owner: self.key(left)?, plugin: said.plugin.clone() })
     }
 }

@@ -18,21 +18,21 @@ use crate::{GroupKind, Key, Object, Side};
 const SHOWN: usize = 3;
 
 /// Every reason why the plan's objects can't have other namespaces in the target.
-pub(crate) fn refusals(plan: &Plan, inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
+pub(crate) fn check_namespace_map(plan: &Plan, inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
     if scope.namespace_map.is_empty() {
         return Vec::new();
     }
-    let check = Check { scope, names: plan.steps.iter().filter_map(names).collect() };
-    let mut refusals = check.namespaces(plan);
+    let check = Check { scope, names: plan.steps.iter().filter_map(namespace_and_name).collect() };
+    let mut refusals = check.check_namespaces(plan);
     for step in &plan.steps {
         if let Some(object) = inventory.get(step.object) {
-            check.object(&step.key, object, &mut refusals);
+            check.check_object(&step.key, object, &mut refusals);
         }
     }
     refusals
 }
 
-fn names(step: &Step) -> Option<(&str, &str)> {
+fn namespace_and_name(step: &Step) -> Option<(&str, &str)> {
     Some((step.key.namespace.as_deref()?, &step.key.name))
 }
 
@@ -43,20 +43,20 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn namespaces(&self, plan: &Plan) -> Vec<Refusal> {
+    fn check_namespaces(&self, plan: &Plan) -> Vec<Refusal> {
         let map = &self.scope.namespace_map;
         let copied: BTreeSet<&str> = self.names.iter().map(|(namespace, _)| *namespace).collect();
         let mut refusals = Vec::new();
         for (from, to) in map.pairs() {
             if !copied.contains(from) && !plan.is_empty() {
-                refusals.push(refused(
+                refusals.push(map_refusal(
                     "namespace-unused",
                     format!("namespace {from} is to become {to}, and nothing in {from} is copied"),
                     "correct the name, or leave it out",
                 ));
             }
             if copied.contains(to) && !map.is_mapped(to) {
-                refusals.push(refused(
+                refusals.push(map_refusal(
                     "namespace-taken",
                     format!("namespace {from} is to become {to}, and {to} is copied too"),
                     format!("choose a name for {to} as well, or another for {from}"),
@@ -66,7 +66,7 @@ impl Check<'_> {
         refusals
     }
 
-    fn object(&self, key: &Key, object: &Object, refusals: &mut Vec<Refusal>) {
+    fn check_object(&self, key: &Key, object: &Object, refusals: &mut Vec<Refusal>) {
         // One that can't be parsed is refused for that.
         let Ok(mut body) = object.value() else { return };
         let map = &self.scope.namespace_map;
@@ -95,7 +95,7 @@ impl Check<'_> {
         });
         let mapped = key.namespace.as_deref().is_some_and(|namespace| map.in_target(namespace) != namespace);
         if let Some(what) = references::resources_named_after(&key.group_kind).filter(|_| mapped) {
-            refusals.push(accepting(
+            refusals.push(allow_old_namespace(
                 &key.group_kind,
                 Refusal::source(
                     "named-after-namespace",
@@ -107,7 +107,7 @@ impl Check<'_> {
         }
         let mut found = Vec::new();
         let path = Path { parent: None, step: "", of_namespaces: false };
-        self.mentions(&key.group_kind, &body, &path, &mut found);
+        self.find_mentions(&key.group_kind, &body, &path, &mut found);
         if !found.is_empty() {
             let message = format!(
                 "{key} mentions a namespace that gets another name in {}, and whether that is a reference is not known",
@@ -115,7 +115,7 @@ impl Check<'_> {
             );
             let edit = Kubectl::object(Side::Source, "edit", key, &[]);
             let edit = Remedy::kubectl("if the field isn't needed, empty it (", edit, ")");
-            refusals.push(accepting(
+            refusals.push(allow_old_namespace(
                 &key.group_kind,
                 Refusal::source("namespace-mentioned", key.clone(), message, edit),
             ));
@@ -123,22 +123,22 @@ impl Check<'_> {
     }
 
     /// The places of a value that seem to mean a namespace that is renamed.
-    fn mentions(&self, kind: &GroupKind, value: &Value, path: &Path<'_>, found: &mut Vec<String>) {
+    fn find_mentions(&self, kind: &GroupKind, value: &Value, path: &Path<'_>, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => {
                 for (step, value) in map {
-                    let path = path.to(step);
+                    let path = path.child(step);
                     if !path.is_skipped(kind) {
-                        self.mentions(kind, value, &path, found);
+                        self.find_mentions(kind, value, &path, found);
                     }
                 }
             }
             Value::Array(items) => {
                 for value in items {
-                    self.mentions(kind, value, &path.to("[]"), found);
+                    self.find_mentions(kind, value, &path.child("[]"), found);
                 }
             }
-            Value::String(text) if self.seems_to_mean(text, path.of_namespaces) => found.push(path.written()),
+            Value::String(text) if self.seems_to_mean(text, path.of_namespaces) => found.push(path.to_text()),
             _ => {}
         }
     }
@@ -169,7 +169,7 @@ struct Path<'a> {
 }
 
 impl Path<'_> {
-    fn to<'a>(&'a self, step: &'a str) -> Path<'a> {
+    fn child<'a>(&'a self, step: &'a str) -> Path<'a> {
         let namespaces = step.to_ascii_lowercase().contains("namespace") || step == references::NAME_LABEL;
         Path { parent: Some(self), step, of_namespaces: self.of_namespaces || namespaces }
     }
@@ -189,8 +189,8 @@ impl Path<'_> {
         self.parent.map_or(0, |parent| parent.depth() + 1)
     }
 
-    fn written(&self) -> String {
-        match self.parent.map(|parent| (parent.written(), self.step)) {
+    fn to_text(&self) -> String {
+        match self.parent.map(|parent| (parent.to_text(), self.step)) {
             None => String::new(),
             Some((before, "[]")) => format!("{before}[]"),
             Some((before, step)) if before.is_empty() => step.to_owned(),
@@ -200,10 +200,10 @@ impl Path<'_> {
 }
 
 /// A refusal of the map as such.
-fn refused(code: &'static str, message: String, remedy: impl Into<Remedy>) -> Refusal {
+fn map_refusal(code: &'static str, message: String, remedy: impl Into<Remedy>) -> Refusal {
     Refusal { side: crate::Side::Source, ..Refusal::target(code, message, remedy) }
 }
 
-fn accepting(kind: &GroupKind, refusal: Refusal) -> Refusal {
-    refusal.or(Remedy::AcceptOldNamespace { kind: kind.clone() })
+fn allow_old_namespace(kind: &GroupKind, refusal: Refusal) -> Refusal {
+    refusal.with_remedy(Remedy::AcceptOldNamespace { kind: kind.clone() })
 }

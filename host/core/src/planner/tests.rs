@@ -351,6 +351,7 @@ fn work(case: &Case) -> (usize, usize) {
     let soft = crate::soft::soft_links(&case.inventory);
     let mut notes = Vec::new();
     let graph = crate::graph::Graph::new(&case.inventory, &soft, &case.relations, &mut notes);
-    let selection = crate::select::select(&case.inventory, &graph, &case.scope, &case.relations, &mut notes);
+    let selection =
+        crate::select::select_objects(&case.inventory, &graph, &case.scope, &case.relations, &mut notes);
     (selection.visits, graph.len())
 }

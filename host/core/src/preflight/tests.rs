@@ -43,7 +43,7 @@ fn codes(object: Object, change: impl Fn(&mut Scope), ours: Option<&str>) -> Vec
     let mut case = Case::new("");
     case.inventory = Inventory::new(vec![object]);
     change(&mut case.scope);
-    let refusals = preflight(&case.inventory, &case.plan(), &case.scope, ours, &BTreeSet::new());
+    let refusals = check_moved_objects(&case.inventory, &case.plan(), &case.scope, ours, &BTreeSet::new());
     refusals.into_iter().map(|refusal| refusal.code).collect()
 }
 
@@ -141,7 +141,8 @@ fn no_remedy_for_a_pause_unpauses() {
     {
         let mut case = Case::new("");
         case.inventory = Inventory::new(vec![body("Cluster", with(running(), patch))]);
-        let refusal = preflight(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).remove(0);
+        let refusal =
+            check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).remove(0);
         assert_eq!(
             remedies(&refusal),
             "find out who paused it, and why: another management cluster may run it (`kubectl get -n ns \
@@ -158,7 +159,9 @@ fn w4_what_does_not_move_is_not_checked() {
         "Secret ns/s < Cluster other/gone ! move
          Machine ns/m",
     );
-    assert!(preflight(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).is_empty());
+    assert!(
+        check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).is_empty()
+    );
 }
 
 // proves: W24
@@ -176,7 +179,7 @@ fn a_dangerous_kind_needs_a_plugin_or_the_users_consent() {
     );
     let kind = kind("BareMetalHost").group_kind.clone();
     let refusals = |case: &Case, handled: &BTreeSet<GroupKind>| {
-        preflight(&case.inventory, &case.plan(), &case.scope, None, handled)
+        check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, handled)
     };
     let found = refusals(&case, &BTreeSet::new());
     assert_eq!(found.len(), 1);

@@ -39,7 +39,7 @@ fn judge(objects: &[(&Object, bool, bool)], accepted: &[&str]) -> Asked {
         .map(|((object, asleep, held), key)| Moved { key, object, asleep: *asleep, held: *held })
         .collect();
     let accepted = accepted.iter().map(|kind| GroupKind::new(CAPI, *kind)).collect();
-    asked(&moved, &accepted).unwrap()
+    select_checks(&moved, &accepted).unwrap()
 }
 
 fn names<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<String> {
@@ -113,10 +113,10 @@ fn what_was_going_on_in_the_source_need_not_go_on_in_the_target() {
         json!([{"type": "Paused", "status": "True"}, {"type": "Available", "status": "True"},
         {"type": "RollingOut", "status": "True"}, {"type": "ScalingUp", "status": "True"}]),
     );
-    let expected = expectation(&source).unwrap();
+    let expected = expectation_of(&source).unwrap();
     let rolled = json!([{"type": "Paused", "status": "False"}, {"type": "Available", "status": "True"},
         {"type": "RollingOut", "status": "False"}, {"type": "ScalingUp", "status": "False"}]);
-    assert_eq!(missing(&expected, &machine(1, rolled), true).unwrap(), None);
+    assert_eq!(describe_missing(&expected, &machine(1, rolled), true).unwrap(), None);
 }
 
 #[test]
@@ -124,11 +124,12 @@ fn a_machine_need_not_report_a_deleted_health_check() {
     let checked = json!([{"type": "Paused", "status": "True"}, {"type": "Ready", "status": "True"},
         {"type": "HealthCheckSucceeded", "status": "True"}]);
     let target = || json!([{"type": "Paused", "status": "False"}, {"type": "Ready", "status": "True"}]);
-    let expected = expectation(&machine(1, checked.clone())).unwrap();
-    assert_eq!(missing(&expected, &machine(1, target()), true).unwrap(), None);
+    let expected = expectation_of(&machine(1, checked.clone())).unwrap();
+    assert_eq!(describe_missing(&expected, &machine(1, target()), true).unwrap(), None);
     // For other kinds it is a condition like any other.
     let of_pool = |conditions| object("example.org", "Pool", "p", 1, json!({"conditions": conditions}));
-    let waiting = missing(&expectation(&of_pool(checked)).unwrap(), &of_pool(target()), true).unwrap();
+    let waiting =
+        describe_missing(&expectation_of(&of_pool(checked)).unwrap(), &of_pool(target()), true).unwrap();
     assert!(waiting.unwrap().ends_with("HealthCheckSucceeded"));
 }
 
@@ -139,8 +140,8 @@ fn the_copy_must_be_seen_unpaused_up_to_date_and_true_again() {
         json!([{"type": "Paused", "status": "True"}, {"type": "Ready", "status": "True"},
         {"type": "Deleting", "status": "False"}]),
     );
-    let expected = expectation(&source).unwrap();
-    let lacks = |conditions| missing(&expected, &machine(3, conditions), true).unwrap();
+    let expected = expectation_of(&source).unwrap();
+    let lacks = |conditions| describe_missing(&expected, &machine(3, conditions), true).unwrap();
     assert!(lacks(json!([])).unwrap().contains("not written"));
     assert!(lacks(json!([{"type": "Paused", "status": "True"}])).unwrap().contains("paused"));
     let stale = json!([{"type": "Paused", "status": "False", "observedGeneration": 2}]);
@@ -153,16 +154,16 @@ fn the_copy_must_be_seen_unpaused_up_to_date_and_true_again() {
 
 #[test]
 fn where_nobody_speaks_of_a_pause_somebody_must_have_written() {
-    let expected = expectation(&machine(1, json!([{"type": "Ready", "status": "True"}]))).unwrap();
+    let expected = expectation_of(&machine(1, json!([{"type": "Ready", "status": "True"}]))).unwrap();
     let ready = || machine(1, json!([{"type": "Ready", "status": "True"}]));
-    assert!(missing(&expected, &ready(), false).unwrap().unwrap().contains("not written"));
-    assert_eq!(missing(&expected, &ready(), true).unwrap(), None);
+    assert!(describe_missing(&expected, &ready(), false).unwrap().unwrap().contains("not written"));
+    assert_eq!(describe_missing(&expected, &ready(), true).unwrap(), None);
     let unready = machine(1, json!([{"type": "Ready", "status": "False"}]));
-    assert!(missing(&expected, &unready, true).unwrap().unwrap().contains("Ready"));
+    assert!(describe_missing(&expected, &unready, true).unwrap().unwrap().contains("Ready"));
     // A newer release of the controller in the target reports it.
     let paused =
         machine(1, json!([{"type": "Ready", "status": "True"}, {"type": "Paused", "status": "True"}]));
-    assert!(missing(&expected, &paused, true).unwrap().unwrap().contains("paused"));
+    assert!(describe_missing(&expected, &paused, true).unwrap().unwrap().contains("paused"));
 }
 
 /// Like KubeadmConfigs of Cluster API 1.8, whose certificates are checked once, when their data are made.
@@ -170,8 +171,8 @@ fn where_nobody_speaks_of_a_pause_somebody_must_have_written() {
 fn what_a_silent_controller_says_once_need_not_be_said_again() {
     let once =
         json!([{"type": "DataAvailable", "status": "True"}, {"type": "Certificates", "status": "True"}]);
-    let expected = expectation(&machine(1, once.clone())).unwrap();
-    let lacks = |conditions| missing(&expected, &machine(1, conditions), true).unwrap();
+    let expected = expectation_of(&machine(1, once.clone())).unwrap();
+    let lacks = |conditions| describe_missing(&expected, &machine(1, conditions), true).unwrap();
     assert_eq!(lacks(json!([{"type": "DataAvailable", "status": "True"}])), None);
     let waiting = lacks(json!([{"type": "DataAvailable", "status": "False"}])).unwrap();
     assert!(waiting.ends_with("DataAvailable"), "{waiting}");
@@ -181,7 +182,7 @@ fn what_a_silent_controller_says_once_need_not_be_said_again() {
     let cluster = object(CAPI, "Cluster", "c", 1, json!({"conditions": once}));
     let some =
         object(CAPI, "Cluster", "c", 1, json!({"conditions": [{"type": "DataAvailable", "status": "True"}]}));
-    let waiting = missing(&expectation(&cluster).unwrap(), &some, true).unwrap().unwrap();
+    let waiting = describe_missing(&expectation_of(&cluster).unwrap(), &some, true).unwrap().unwrap();
     assert!(waiting.ends_with("Certificates"), "{waiting}");
 }
 
@@ -194,7 +195,7 @@ fn only_what_others_wrote_since_counts() {
     let entry = |manager: &str, time: &str| json!({"manager": manager, "operation": "Update", "time": time});
     let source = meta(json!([entry("manager", "2026-01-01T10:00:05Z")]));
     let since = "2026-01-01T10:00:00Z";
-    let seen = |fields| meta(fields).written_by_others(since, Some(&source));
+    let seen = |fields| meta(fields).is_written_by_others(since, Some(&source));
     assert!(!seen(json!([])));
     assert!(!seen(json!([entry("pivot-host", "2026-01-01T10:00:07Z")])));
     assert!(!seen(json!([entry("manager", "2026-01-01T09:59:59Z")])));

@@ -50,7 +50,7 @@ const RISKS: [(&str, Risk); 8] = [
 /// Converts a record.
 pub(super) fn convert_record(record: &mut Value, format: u32) {
     let Some(record) = record.as_object_mut() else { return };
-    rename(record, &RECORD);
+    rename_fields(record, &RECORD);
     if let Some(seal) = record.get_mut("finishAlone")
         && let Some((_, now)) = SEAL.iter().find(|(before, _)| *seal == **before)
     {
@@ -60,7 +60,7 @@ pub(super) fn convert_record(record: &mut Value, format: u32) {
         convert_scope(scope);
     }
     if let Some(handover) = record.get_mut("handover").and_then(Value::as_object_mut) {
-        rename(handover, &HANDOVER);
+        rename_fields(handover, &HANDOVER);
     }
     record.insert("format".to_owned(), json!(format));
 }
@@ -68,7 +68,7 @@ pub(super) fn convert_record(record: &mut Value, format: u32) {
 /// Converts the summary of a move that has ended.
 pub(super) fn convert_summary(summary: &mut Value, format: u32) {
     let Some(summary) = summary.as_object_mut() else { return };
-    rename(summary, &SUMMARY);
+    rename_fields(summary, &SUMMARY);
     if let Some(scope) = summary.get_mut("scope") {
         convert_scope(scope);
     }
@@ -77,7 +77,7 @@ pub(super) fn convert_summary(summary: &mut Value, format: u32) {
 
 fn convert_scope(scope: &mut Value) {
     let Some(scope) = scope.as_object_mut() else { return };
-    rename(scope, &SCOPE);
+    rename_fields(scope, &SCOPE);
     // The scope had its own format.
     if scope.get("format") == Some(&json!(1)) {
         scope.remove("format");
@@ -100,7 +100,7 @@ fn read_risk(field: &Value, risk: Risk) -> Option<Value> {
     }
 }
 
-fn rename(fields: &mut Map<String, Value>, names: &[Renamed]) {
+fn rename_fields(fields: &mut Map<String, Value>, names: &[Renamed]) {
     for (before, now) in names {
         if !fields.contains_key(*now)
             && let Some(value) = fields.remove(*before)

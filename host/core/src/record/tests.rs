@@ -259,8 +259,8 @@ fn a_source_is_handed_over_from_the_last_file_to_the_commit() {
 
 #[test]
 fn the_target_decides_from_committed_on() {
-    assert!(!Phase::Copied.committed());
-    assert!(Phase::Committed.committed() && Phase::Settled.committed());
+    assert!(!Phase::Copied.is_committed());
+    assert!(Phase::Committed.is_committed() && Phase::Settled.is_committed());
 }
 
 /// A record with whatever a record can have.

@@ -12,7 +12,7 @@ fn list() -> ReleaseList {
     };
     let entry = |kind: Arc<ReleaseKind>, namespace: Option<&str>, name: &str, after: Vec<usize>| Entry {
         key: Key::new(kind.group_kind.clone(), namespace, name),
-        digest: digest(&kind.group_kind, &json!({"spec": name}), false),
+        digest: content_digest(&kind.group_kind, &json!({"spec": name}), false),
         kind,
         uid: Uid(format!("uid-{name}")),
         resource_version: "12".into(),
@@ -38,15 +38,15 @@ fn list() -> ReleaseList {
 #[test]
 fn a_list_reads_back_from_any_chunking() {
     for limit in [1, 80, 1_000_000] {
-        let chunks = list().chunks(limit);
+        let chunks = list().to_chunks(limit);
         assert_eq!(ReleaseList::parse(chunks.iter().map(String::as_str)).unwrap(), list(), "{limit}");
     }
-    assert_eq!(list().chunks(1_000_000).len(), 1);
+    assert_eq!(list().to_chunks(1_000_000).len(), 1);
 }
 
 #[test]
 fn lists_of_other_formats_are_refused() {
-    let text = list().chunks(1_000_000).concat();
+    let text = list().to_chunks(1_000_000).concat();
     for other in [2, 4] {
         let other_text = text.replacen("v 3\n", &format!("v {other}\n"), 1);
         assert_eq!(ReleaseList::parse([other_text.as_str()]), Err(ListError::Format(other)));
@@ -58,7 +58,8 @@ fn lists_of_other_formats_are_refused() {
 #[test]
 fn only_objects_of_the_core_group_are_deleted_as_they_are() {
     let mut list = list();
-    let as_it_is = |list: &ReleaseList| list.entries.iter().map(Entry::deletes_as_it_is).collect::<Vec<_>>();
+    let as_it_is =
+        |list: &ReleaseList| list.entries.iter().map(Entry::can_be_deleted_directly).collect::<Vec<_>>();
     assert_eq!(as_it_is(&list), [true, false, false]);
     list.entries.iter_mut().for_each(|entry| entry.no_finalizers = true);
     assert_eq!(as_it_is(&list), [true, false, false]);
@@ -155,15 +156,15 @@ fn a_digest_sees_content_and_only_content() {
     let touched = json!({"metadata": {"name": "a", "resourceVersion": "2", "finalizers": ["f"],
         "annotations": {names::DELETE_FOR_MOVE: ""}}, "spec": 1, "status": 2});
     let changed = json!({"metadata": {"name": "a", "labels": {"l": ""}}, "spec": 1, "status": 1});
-    assert_eq!(digest(&machine, &before, false), digest(&machine, &touched, false));
-    assert_ne!(digest(&machine, &before, true), digest(&machine, &touched, true));
-    assert_ne!(digest(&machine, &before, false), digest(&machine, &changed, false));
+    assert_eq!(content_digest(&machine, &before, false), content_digest(&machine, &touched, false));
+    assert_ne!(content_digest(&machine, &before, true), content_digest(&machine, &touched, true));
+    assert_ne!(content_digest(&machine, &before, false), content_digest(&machine, &changed, false));
 }
 
 // proves: I8, T130
 #[test]
 fn no_digest_is_made_of_secret_data() {
-    assert_eq!(digest(&GroupKind::new("", "Secret"), &json!({"data": {"p": "x"}}), false), None);
+    assert_eq!(content_digest(&GroupKind::new("", "Secret"), &json!({"data": {"p": "x"}}), false), None);
 }
 
 #[test]
@@ -176,7 +177,7 @@ fn any_text_is_a_list_or_refused() {
         match ReleaseList::parse([&*String::from_utf8_lossy(bytes)]) {
             Ok(list) => {
                 good += 1;
-                let chunks = list.chunks(60);
+                let chunks = list.to_chunks(60);
                 assert_eq!(ReleaseList::parse(chunks.iter().map(String::as_str)).unwrap(), list);
             }
             Err(error) => {

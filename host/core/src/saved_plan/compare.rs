@@ -68,25 +68,28 @@ pub struct Found<'a> {
 }
 
 /// How what is found differs from a saved plan.
-pub fn differences<'a>(plan: &SavedPlan, found: impl IntoIterator<Item = Found<'a>>) -> Vec<Difference> {
+pub fn compare_with_found<'a>(
+    plan: &SavedPlan,
+    found: impl IntoIterator<Item = Found<'a>>,
+) -> Vec<Difference> {
     let found = found.into_iter().map(|Found { step, content, in_target, changes }| {
         (&step.key, move |was: &SavedStep| {
             let content = content.or_else(|| was.content.clone());
             let in_target = in_target.unwrap_or_else(|| was.in_target.clone());
             let changes = changes.unwrap_or_else(|| was.changes.clone());
-            of_one(was, &SavedStep { content, in_target, changes, ..SavedStep::from(step) })
+            compare_step(was, &SavedStep { content, in_target, changes, ..SavedStep::from(step) })
         })
     });
-    compared(plan, found)
+    compare_steps(plan, found)
 }
 
 /// How one saved plan differs from an older one.
-pub fn differences_between(old: &SavedPlan, new: &SavedPlan) -> Vec<Difference> {
-    compared(old, new.steps.iter().map(|step| (&step.object, |was: &SavedStep| of_one(was, step))))
+pub fn compare_plans(old: &SavedPlan, new: &SavedPlan) -> Vec<Difference> {
+    compare_steps(old, new.steps.iter().map(|step| (&step.object, |was: &SavedStep| compare_step(was, step))))
 }
 
 /// In order: by what differs, then by name.
-fn compared<'a>(
+fn compare_steps<'a>(
     old: &SavedPlan,
     new: impl Iterator<Item = (&'a Key, impl FnOnce(&SavedStep) -> Option<Difference>)>,
 ) -> Vec<Difference> {
@@ -138,20 +141,20 @@ pub fn aspects_between(old: &SavedPlan, new: &SavedPlan) -> Vec<Aspect> {
     aspects.into_iter().filter(|(_, differs)| *differs).map(|(aspect, _)| aspect).collect()
 }
 
-fn of_one(was: &SavedStep, now: &SavedStep) -> Option<Difference> {
+fn compare_step(was: &SavedStep, now: &SavedStep) -> Option<Difference> {
     let object = || was.object.clone();
     // The first that differs explains the others.
     let checks = [
         (was.uid != now.uid).then(|| Difference::Replaced(object())),
         (was.fate != now.fate).then(|| Difference::Fate { object: object(), was: was.fate, is: now.fate }),
         (was.content != now.content).then(|| Difference::Content(object())),
-        (owners(was) != owners(now)).then(|| Difference::Owners(object())),
+        (dropped_owners(was) != dropped_owners(now)).then(|| Difference::Owners(object())),
         (was.in_target != now.in_target).then(|| Difference::InTarget(object())),
         (was.changes != now.changes).then(|| Difference::Changes(object())),
     ];
     checks.into_iter().flatten().next()
 }
 
-fn owners(step: &SavedStep) -> BTreeSet<&String> {
+fn dropped_owners(step: &SavedStep) -> BTreeSet<&String> {
     step.dropped_owners.iter().collect()
 }

@@ -24,9 +24,9 @@ pub fn content_of(object: &Object, move_id: &str) -> Result<Content, ObjectError
         return Ok(Content::Version(object.meta.resource_version.clone()));
     }
     let mut value = object.value()?;
-    pause::undone(&object.meta, move_id, &mut value);
+    pause::undo_in(&object.meta, move_id, &mut value);
     forget_notes(&mut value, kind);
-    Ok(Content::Digest(release::digest(kind, &value, false).unwrap_or_default()))
+    Ok(Content::Digest(release::content_digest(kind, &value, false).unwrap_or_default()))
 }
 
 fn forget_notes(value: &mut Value, kind: &GroupKind) {
@@ -49,12 +49,12 @@ fn is_of_users(annotation: &str) -> bool {
 /// `serviceoperator.azure.com/…` on those of `network.azure.com`.
 fn is_of_provider(annotation: &str, kind: &GroupKind) -> bool {
     let Some((domain, _)) = annotation.split_once('/') else { return false };
-    let (theirs, ours) = (registered(domain), registered(&kind.group));
+    let (theirs, ours) = (registered_domain(domain), registered_domain(&kind.group));
     theirs.is_some() && theirs == ours
 }
 
 /// The last two labels of a domain.
-fn registered(domain: &str) -> Option<&str> {
+fn registered_domain(domain: &str) -> Option<&str> {
     let mut dots = domain.rmatch_indices('.').map(|(at, _)| at);
     dots.next()?;
     Some(dots.next().and_then(|at| domain.get(at + 1..)).unwrap_or(domain))

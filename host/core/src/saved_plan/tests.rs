@@ -70,8 +70,8 @@ fn a_plan_is_read_back_as_it_was_saved() {
     let saved = saved(&plan);
     assert_eq!(SavedPlan::parse(&saved.text()), Ok(saved.clone()));
     assert_eq!((saved.steps.len(), saved.stays.len()), (4, 1));
-    assert_eq!(differences(&saved, found(&plan)), []);
-    assert_eq!((differences_between(&saved, &saved), aspects_between(&saved, &saved)), (vec![], vec![]));
+    assert_eq!(compare_with_found(&saved, found(&plan)), []);
+    assert_eq!((compare_plans(&saved, &saved), aspects_between(&saved, &saved)), (vec![], vec![]));
     // Formatting is nobody's change.
     let compact = serde_json::to_string(&saved).unwrap();
     assert_eq!(SavedPlan::parse(&compact), Ok(saved));
@@ -144,7 +144,7 @@ fn each_kind_of_difference_is_named_with_its_object() {
     let changed = |change: &dyn Fn(&mut Step)| {
         let mut plan = plan.clone();
         change(&mut plan.steps[at]);
-        differences(&saved, found(&plan))
+        compare_with_found(&saved, found(&plan))
     };
     assert_eq!(changed(&|step| step.uid = Uid("new".into())), [Difference::Replaced(machine())]);
     let content = Content::Digest("other".into());
@@ -159,11 +159,11 @@ fn each_kind_of_difference_is_named_with_its_object() {
     assert_eq!(changed(&without), [Difference::Owners(machine())]);
 
     let more = plan_of(&format!("{WORLD}\n Machine ns/n < Cluster ns/foo"));
-    assert_eq!(differences(&saved, found(&more)), [Difference::New(key("Machine ns/n"))]);
+    assert_eq!(compare_with_found(&saved, found(&more)), [Difference::New(key("Machine ns/n"))]);
     let fewer = plan_of(&WORLD.replace("Machine ns/m < Cluster ns/foo", ""));
-    assert_eq!(differences(&saved, found(&fewer)), [Difference::Gone(machine())]);
+    assert_eq!(compare_with_found(&saved, found(&fewer)), [Difference::Gone(machine())]);
     // What stays may change as it likes.
-    assert_eq!(differences(&saved, found(&plan_of(&format!("{WORLD}\n Secret ns/third")))), []);
+    assert_eq!(compare_with_found(&saved, found(&plan_of(&format!("{WORLD}\n Secret ns/third")))), []);
 
     let asked = |in_target: Option<InTarget>, changes: Vec<PluginChange>| {
         let asked = found(&plan).into_iter().enumerate().map(|(index, one)| {
@@ -173,7 +173,7 @@ fn each_kind_of_difference_is_named_with_its_object() {
                 Found { in_target: Some(in_target), changes: Some(changes), ..one }
             }
         });
-        differences(&saved, asked)
+        compare_with_found(&saved, asked)
     };
     assert_eq!(asked(None, Vec::new()), []);
     assert_eq!(asked(Some(InTarget::Same), Vec::new()), [Difference::InTarget(machine())]);
@@ -237,7 +237,7 @@ fn a_cluster_that_is_paused_by_the_move_is_the_one_that_was_planned() {
         Object::from_value(kind("Cluster"), &body).unwrap()
     };
     let plain = cluster(json!({}));
-    let paused = pause::with_undo(&plain.value().unwrap(), pause::pause(&plain).unwrap().unwrap(), "m");
+    let paused = pause::with_undo(&plain.value().unwrap(), pause::pause_patch(&plain).unwrap().unwrap(), "m");
     assert_eq!(content_of(&cluster(paused)).unwrap(), content_of(&plain).unwrap());
     assert_ne!(
         content_of(&cluster(json!({"spec": {"paused": true}}))).unwrap(),
@@ -297,7 +297,7 @@ fn two_plans_differ_in_objects_and_in_what_they_were_made_with() {
     for (edit, expected) in differing {
         let mut new = old.clone();
         edit(&mut new);
-        assert_eq!(differences_between(&old, &new), expected);
+        assert_eq!(compare_plans(&old, &new), expected);
     }
     let mut more = old.clone();
     let late = SavedStep {
@@ -305,7 +305,7 @@ fn two_plans_differ_in_objects_and_in_what_they_were_made_with() {
         ..old.steps[1].clone()
     };
     more.steps.push(late.clone());
-    assert_eq!(differences_between(&old, &more), [Difference::New(late.object)]);
+    assert_eq!(compare_plans(&old, &more), [Difference::New(late.object)]);
 
     let aspects: [(Edit, Vec<Aspect>); 10] = [
         (

@@ -131,7 +131,7 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
         match here.get(&step.key) {
             // For example a finished Job: no object of the source is lost.
             there if !step.treatment().is_compared() => {
-                if there.is_none_or(|meta| meta.uid != copied.uid || meta.deleting()) {
+                if there.is_none_or(|meta| meta.uid != copied.uid || meta.is_being_deleted()) {
                     ended.push(job.target.own_name(&step.key));
                 }
             }
@@ -139,7 +139,9 @@ fn check_complete(job: &Job, copies: &Copies, here: &BTreeMap<Key, Meta>) -> Res
             Some(meta) if meta.uid != copied.uid => {
                 return Err(lost("the whole object: another has its name"));
             }
-            Some(meta) if meta.deleting() => return Err(lost("the whole object: it is being deleted")),
+            Some(meta) if meta.is_being_deleted() => {
+                return Err(lost("the whole object: it is being deleted"));
+            }
             Some(meta) if !copied.used => {
                 if let Some(owner) = meta.owner_references.iter().find(|owner| !uids.contains(&owner.uid)) {
                     return Err(lost(&format!(
@@ -245,7 +247,7 @@ fn has_content_changed(
     }
     let value = |object: &Object| {
         let value = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
-        Ok::<_, Failure>(release::content(&value, copied.restored))
+        Ok::<_, Failure>(release::comparable_content(&value, copied.restored))
     };
     Ok(value(before)? != value(now)?)
 }
@@ -348,12 +350,12 @@ pub(crate) fn build_release_list(job: &Job, copies: &Copies) -> Result<ReleaseLi
             uid: step.uid.clone(),
             resource_version: object.meta.resource_version.clone(),
             fate: if is_deleted { Fate::Delete } else { Fate::Keep },
-            digest: release::digest(&step.key.group_kind, &value, with_status),
+            digest: release::content_digest(&step.key.group_kind, &value, with_status),
             with_status,
             pausing: job.pausing_of(object),
             used: copied.used,
             no_finalizers: object.meta.finalizers.is_empty(),
-            brought: step.is_brought(),
+            brought: step.is_added_by_plugin(),
             elsewhere: snapshot.plan.is_elsewhere(step),
             last: is_deleted && job.options.found_by.as_ref() == Some(&step.key),
             after,

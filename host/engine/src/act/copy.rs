@@ -7,7 +7,7 @@ use pivot_core::copy_content::CopyContent;
 use pivot_core::hooks::Hook;
 use pivot_core::plan::Step;
 use pivot_core::record::Phase;
-use pivot_core::release::content;
+use pivot_core::release::comparable_content;
 use pivot_core::{Key, Meta, Object, OwnerReference, Side, Uid, body, merge, names};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
@@ -175,7 +175,7 @@ async fn copy_one(
     // The target's controllers may have added finalizers of their own to a copy that already existed.
     let fields = match verb {
         Verb::Created => body::find_lost_fields(&body, &answer),
-        _ => body::find_lost_fields(&content(&body, false), &content(&answer, false)),
+        _ => body::find_lost_fields(&comparable_content(&body, false), &comparable_content(&answer, false)),
     };
     if !fields.is_empty() {
         let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));
@@ -230,7 +230,7 @@ async fn update_existing(
         let now = there.value().map_err(|error| Failure::Object(Side::Target, error))?;
         // Status is left to the target's controllers.
         let with_status = !kind.status_subresource;
-        let (now, wanted) = (content(&now, with_status), content(body, with_status));
+        let (now, wanted) = (comparable_content(&now, with_status), comparable_content(body, with_status));
         let is_compared = step.treatment().is_compared();
         let mut change = if is_compared {
             merge::derive_patch(&now, &wanted)
@@ -286,7 +286,7 @@ fn finalizers_to_restore(there: &Object, body: &Value) -> Option<Vec<String>> {
     let (now, wanted) = (&there.meta.finalizers, body.pointer("/metadata/finalizers")?.as_array()?);
     let wanted = wanted.iter().filter_map(Value::as_str).map(str::to_owned);
     let missing: Vec<String> = wanted.filter(|name| !now.contains(name)).collect();
-    (!missing.is_empty() && !there.meta.deleting()).then(|| [missing, now.clone()].concat())
+    (!missing.is_empty() && !there.meta.is_being_deleted()).then(|| [missing, now.clone()].concat())
 }
 
 /// Restores field ownership: a server-side applier can't remove fields that another manager owns. Returns the version.

@@ -66,7 +66,7 @@ pub(crate) async fn reopen_files(job: &Job, journal: &mut Journal) -> Result<(),
 pub(crate) fn describe_handed_over(record: &Record) -> String {
     let Record { move_id, handover, .. } = record;
     let (to, at) = handover.as_ref().map_or(("", ""), |handover| (&handover.directory, &handover.written_at));
-    let (to, at) = (words::line(to, MAX_PRINTED_CHARS), words::line(at, MAX_PRINTED_CHARS));
+    let (to, at) = (words::to_line(to, MAX_PRINTED_CHARS), words::to_line(at, MAX_PRINTED_CHARS));
     format!(
         "move {move_id} handed this source over in {to} ({at}): once a cluster has imported the files, finish the handover with that \
          cluster as its target; cancel the handover only if no cluster has imported them"

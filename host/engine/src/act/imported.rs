@@ -88,7 +88,7 @@ async fn find_unlike(
             let mut found = Vec::new();
             for (entry, object) in pairs {
                 let Some(copy) = copies.get(&entry.key) else { continue };
-                let used = !marks.iter().any(|mark| copy.meta.marked(mark));
+                let used = !marks.iter().any(|mark| copy.meta.has_mark(mark));
                 let (fields, paused) = compare_copy(job, entry, object, copy, used).await?;
                 if paused {
                     found.push(UnlikeCopy::Paused(job.target.own_name(&entry.key)));
@@ -121,7 +121,7 @@ async fn compare_copy(
     let of_source = |error| Failure::Object(Side::Source, error);
     let of_target = |error| Failure::Object(Side::Target, error);
     let mut wanted = object.value().map_err(of_source)?;
-    if let Some(undo) = pause::undo(&object.meta, &job.move_id) {
+    if let Some(undo) = pause::undo_patch(&object.meta, &job.move_id) {
         merge::apply_patch(&mut wanted, &undo);
     }
     let before = Object::from_value(object.kind.clone(), &wanted).map_err(of_source)?;

@@ -156,10 +156,10 @@ pub(crate) async fn refuse_missing_copies(
     }
     let mut metas: Vec<(Key, Meta)> = Vec::new();
     for ((kind, _), listed) in listing::list_metas(&job.target, LISTS, wanted).await? {
-        let alive = listed.require()?.into_iter().filter(|meta| !meta.deleting());
+        let alive = listed.require()?.into_iter().filter(|meta| !meta.is_being_deleted());
         metas.extend(alive.map(|meta| (listing::key_of_meta(&kind, &meta), meta)));
     }
-    let marked = |meta: &Meta| marks.iter().any(|mark| meta.marked(mark));
+    let marked = |meta: &Meta| marks.iter().any(|mark| meta.has_mark(mark));
     let copies: BTreeSet<&Uid> =
         metas.iter().filter(|(_, meta)| marked(meta)).map(|(_, meta)| &meta.uid).collect();
     // The owner's UID identifies the copy. A controller that creates an object again drops the annotations of others. The
@@ -227,7 +227,7 @@ pub(crate) async fn report_missing_on_both(job: &Job, list: &ReleaseList) -> Res
         deleted().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
     // A kind that is not served has no objects either.
     let wanted = |side: Side| -> Vec<_> {
-        let kinds = job.kinds.of(side);
+        let kinds = job.kinds.get(side);
         places
             .iter()
             .filter_map(|(gk, namespace)| Some((kinds.get(*gk)?.clone(), namespace.cloned())))

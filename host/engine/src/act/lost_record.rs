@@ -32,7 +32,7 @@ pub(crate) async fn find_left_entries<'a>(
     let wanted = wanted.into_iter().map(|((_, namespace), kind)| (kind, namespace.clone())).collect();
     let mut left: Vec<&'a Entry> = Vec::new();
     for (_, listed) in listing::list_metas(&job.source, LISTS, wanted).await? {
-        for meta in listed.require()?.iter().filter(|meta| !meta.deleting()) {
+        for meta in listed.require()?.iter().filter(|meta| !meta.is_being_deleted()) {
             let Some(entry) = worked_on.get(&meta.uid) else { continue };
             if entry.fate == Fate::Delete || pause::is_ours(meta, &job.move_id) {
                 left.push(*entry);

@@ -91,7 +91,7 @@ pub(crate) async fn change(job: &Job, object: &Object, pauses: bool) -> Result<O
         return Ok(None);
     }
     let unreadable = |error| Failure::Object(Side::Source, error);
-    let own = if pauses { pause::pause(object).map_err(unreadable)? } else { None };
+    let own = if pauses { pause::pause_patch(object).map_err(unreadable)? } else { None };
     let hold = calls::ask_for_patch(&job.plugins, Hook::Hold, object, None).await?;
     let (hold, by) = hold.map(|hold| (hold.patch, hold.by)).unzip();
     let change = match (own, hold) {
@@ -146,7 +146,7 @@ async fn pause_one(job: &Job, snapshot: &Snapshot, step: &Step, pauses: bool) ->
 pub(crate) async fn pause_for_good(job: &Job, key: &Key) -> Result<(), Failure> {
     let kind = job.kind(Side::Source, &key.group_kind)?;
     let Some(object) = job.source.get(kind, key).await? else { return Ok(()) };
-    let patch = pause::pause_out_of_date(&object, &job.move_id);
+    let patch = pause::pause_out_of_date_patch(&object, &job.move_id);
     let Some(patch) = patch.map_err(|error| Failure::Object(Side::Source, error))? else { return Ok(()) };
     match job.source.patch(kind, key, &patch).await {
         Ok(_) => {
@@ -162,7 +162,8 @@ pub(crate) async fn pause_for_good(job: &Job, key: &Key) -> Result<(), Failure> 
 pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration) -> Result<bool, Failure> {
     let assume = job.options.accept.contains(Risk::PauseUnchecked);
     let lacks = |object: &Object| {
-        let pending = pause::pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
+        let pending =
+            pause::find_pending(object, assume).map_err(|error| Failure::Object(Side::Source, error))?;
         Ok(pending.map(|pending| pending.to_string()))
     };
     let pauses_here = |step: &Step| {
@@ -170,7 +171,7 @@ pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration)
     };
     if assume {
         for step in snapshot.plan.steps.iter().filter(|step| pauses_here(step)) {
-            let pending = pause::pending(snapshot.object(step)?, false);
+            let pending = pause::find_pending(snapshot.object(step)?, false);
             if pending.map_err(|error| Failure::Object(Side::Source, error))?
                 == Some(pause::Pending::NotAcknowledged)
             {
@@ -280,7 +281,7 @@ pub(crate) async fn undo(
         None => handle.get(kind, key).await?,
     };
     for _ in 0..MAX_ROUNDS {
-        let Some(patch) = object.as_ref().and_then(|object| pause::undo(&object.meta, move_id)) else {
+        let Some(patch) = object.as_ref().and_then(|object| pause::undo_patch(&object.meta, move_id)) else {
             return Ok(false);
         };
         match handle.patch(kind, key, &patch).await {
@@ -331,7 +332,7 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
         {
             return Ok(false);
         }
-        let Some(mut patch) = pause::unpause(&cluster) else { return Ok(false) };
+        let Some(mut patch) = pause::unpause_patch(&cluster) else { return Ok(false) };
         merge::apply_patch(
             &mut patch,
             &json!({"metadata": {"resourceVersion": cluster.meta.resource_version}}),
@@ -350,7 +351,8 @@ fn describe_pause_of_others(job: &Job, meta: &Meta) -> Option<String> {
     if pause::has_undo(meta) && !pause::is_ours(meta, &job.move_id) {
         return Some("another move paused it".to_owned());
     }
-    let annotation = [names::PAUSED, names::OUT_OF_DATE].into_iter().find(|name| meta.annotated(name))?;
+    let annotation =
+        [names::PAUSED, names::OUT_OF_DATE].into_iter().find(|name| meta.has_annotation(name))?;
     Some(format!("it has the annotation {annotation}"))
 }
 
@@ -386,17 +388,17 @@ async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses
     };
     // Objects were only copied from other namespaces.
     let paused_in =
-        record.copied_namespaces.iter().filter(|namespace| record.scope.includes(Some(namespace)));
+        record.copied_namespaces.iter().filter(|namespace| record.scope.includes_namespace(Some(namespace)));
     let lists = paused_in.map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
     let unreadable = |error| Failure::Object(Side::Source, error);
     let mut found = UnnotedPauses::default();
     for listing in side_by_side::try_all(LISTS, lists.collect()).await? {
         for object in listing.objects {
             let (key, meta) = (object.key(), &object.meta);
-            if !record.scope.names(&key) || !pause::is_paused(&object).map_err(unreadable)? {
+            if !record.scope.includes_cluster(&key) || !pause::is_paused(&object).map_err(unreadable)? {
                 continue;
             }
-            let of_a_move = pause::has_undo(meta) || meta.annotated(names::OUT_OF_DATE);
+            let of_a_move = pause::has_undo(meta) || meta.has_annotation(names::OUT_OF_DATE);
             match describe_pause_of_others(job, meta) {
                 // Another move takes care of it, unless the user thinks that this one does.
                 _ if of_a_move && !job.is_named_to_unpause(&key) => continue,
@@ -408,7 +410,7 @@ async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses
                 None => {}
             }
             if let Some(manager) = pause::paused_by_another(&object).map_err(unreadable)? {
-                let manager = words::line(&manager, LONGEST_MANAGER);
+                let manager = words::to_line(&manager, LONGEST_MANAGER);
                 found.by_others.push((key, format!("field manager {manager} set spec.paused")));
             } else {
                 found.forgotten.push(key);

@@ -24,7 +24,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::hooks::Hook;
 use pivot_core::inventory::Inventory;
 use pivot_core::record::Phase;
-use pivot_core::release::{Entry, Fate, Pausing, ReleaseList, content, digest};
+use pivot_core::release::{Entry, Fate, Pausing, ReleaseList, comparable_content, content_digest};
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Kind, Object, Side, Uid, body, merge, names};
 use pivot_places::{PlaceError, Preconditions};
@@ -58,7 +58,7 @@ pub(crate) async fn release_all(
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
     let mut parts = Parts { of: Vec::with_capacity(2 * list.entries.len()), most: AHEAD };
     for (index, entry) in list.entries.iter().enumerate() {
-        let patched = entry.fate == Fate::Delete && !entry.deletes_as_it_is();
+        let patched = entry.fate == Fate::Delete && !entry.can_be_deleted_directly();
         parts.of.extend(if patched { [Part::Begin, Part::End] } else { [Part::Whole; 2] });
         after.push(entry.after.iter().map(|&dependent| patch(dependent)).collect());
         let dependents = entry.after.iter().map(|&dependent| delete(dependent));
@@ -185,7 +185,7 @@ async fn unpause_kept(job: &Job, entry: &Entry) -> Result<(), Failure> {
 async fn prepare_delete(job: &Job, entry: &Entry, then: Option<&Object>) -> Result<PreparedDelete, Failure> {
     let kind = job.kind_of_entry(entry);
     let mut resource_version = entry.resource_version.clone();
-    if entry.deletes_as_it_is() {
+    if entry.can_be_deleted_directly() {
         return Ok(PreparedDelete::At { resource_version, finalizers_back: false });
     }
     for _ in 0..MAX_ROUNDS {
@@ -211,7 +211,7 @@ async fn prepare_delete(job: &Job, entry: &Entry, then: Option<&Object>) -> Resu
             Err(PlaceError::Conflict(_)) => match get_if_unchanged(job, &kind, entry, then).await? {
                 None => return Ok(PreparedDelete::Gone),
                 Some(now) => {
-                    let being_deleted = now.meta.deleting();
+                    let being_deleted = now.meta.is_being_deleted();
                     resource_version = now.meta.resource_version;
                     if being_deleted {
                         break;
@@ -288,8 +288,12 @@ pub(crate) async fn get_if_unchanged(
     let value = |object: &Object| object.value().map_err(|error| Failure::Object(Side::Source, error));
     let is = value(&now)?;
     let same = match (&entry.digest, then) {
-        (Some(then), _) => digest(&entry.key.group_kind, &is, entry.with_status).as_ref() == Some(then),
-        (None, Some(then)) => content(&value(then)?, entry.with_status) == content(&is, entry.with_status),
+        (Some(then), _) => {
+            content_digest(&entry.key.group_kind, &is, entry.with_status).as_ref() == Some(then)
+        }
+        (None, Some(then)) => {
+            comparable_content(&value(then)?, entry.with_status) == comparable_content(&is, entry.with_status)
+        }
         (None, None) => false,
     };
     if same {
@@ -347,7 +351,7 @@ async fn compare_with_copy(
 /// Returns the fields that a source's object and its copy share. Owners' UIDs and pauses are left out. An object that the
 /// target had before has its own metadata.
 pub(crate) fn comparable_content(object: &Value, kind: &GroupKind, used: bool, with_status: bool) -> Value {
-    let mut content = content(object, with_status);
+    let mut content = comparable_content(object, with_status);
     if let Some(map) = content.as_object_mut().filter(|_| used) {
         map.remove("metadata");
     }

@@ -36,11 +36,11 @@ pub(crate) async fn poke_all(job: &Job, waiting: BTreeMap<Arc<Kind>, BTreeSet<Ke
 async fn poke_if_silent(job: &Job, kind: &Arc<Kind>, key: &Key) -> Result<(), Failure> {
     let Some(object) = job.source.get(kind, key).await? else { return Ok(()) };
     let unreadable = |error| Failure::Object(Side::Source, error);
-    let silent = pause::pending(&object, false).map_err(unreadable)? == Some(Pending::NotAcknowledged);
+    let silent = pause::find_pending(&object, false).map_err(unreadable)? == Some(Pending::NotAcknowledged);
     if !silent || pause::is_ours(&object.meta, &job.move_id) {
         return Ok(());
     }
-    match job.source.patch(kind, key, &pause::poke(&job.move_id)).await {
+    match job.source.patch(kind, key, &pause::poke_patch(&job.move_id)).await {
         Ok(_) | Err(PlaceError::NotFound(_)) => Ok(()),
         Err(error) => Err(job.source.request_failure("asking its controller to look at", Some(key), error)),
     }

@@ -118,7 +118,7 @@ impl Commit<'_> {
     fn was_written(&self, copy: &Object) -> bool {
         let source = self.source.and_then(|known| known.get_by_key(&copy.key()));
         let since = self.at.or(copy.meta.creation_timestamp.as_deref()).unwrap_or_default();
-        copy.meta.written_by_others(since, source.map(|source| &source.meta))
+        copy.meta.is_written_by_others(since, source.map(|source| &source.meta))
     }
 }
 

@@ -91,7 +91,7 @@ impl Job {
 
     /// A kind as a side serves it. That both sides serve it was checked before the pause, but definitions come and go.
     pub(crate) fn kind(&self, side: Side, group_kind: &GroupKind) -> Result<&Arc<Kind>, Failure> {
-        self.kinds.of(side).get(group_kind).ok_or_else(|| not_served(side, group_kind))
+        self.kinds.get(side).get(group_kind).ok_or_else(|| not_served(side, group_kind))
     }
 
     /// The kind in which an object's copy is written: in the object's own version, because nothing converts it. Files may have
@@ -129,7 +129,7 @@ impl Job {
 
     /// The records of a cluster.
     pub(crate) fn records(&self, side: Side) -> Result<Records, Failure> {
-        let records = Records::new(self.handle(side), self.kinds.of(side), &self.options);
+        let records = Records::new(self.handle(side), self.kinds.get(side), &self.options);
         records.ok_or_else(|| not_served(side, &GroupKind::new("", "ConfigMap")))
     }
 

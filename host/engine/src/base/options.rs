@@ -126,7 +126,7 @@ impl Options {
 
     /// Returns true if the move may change objects of a namespace in the source.
     pub(crate) fn may_change_in(&self, namespace: Option<&str>) -> bool {
-        self.confined != Some(Side::Source) || namespace.is_some() && self.scope.includes(namespace)
+        self.confined != Some(Side::Source) || namespace.is_some() && self.scope.includes_namespace(namespace)
     }
 
     /// Adds objects that are created from a manifest.

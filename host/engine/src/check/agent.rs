@@ -28,5 +28,5 @@ pub(crate) fn refuse_unable_agent(job: &Job) -> Option<Refusal> {
             Refusal::target("agent-cannot-finish", message, Remedy::StartFinishingAgent)
         }
     };
-    Some(refusal.or(Remedy::WaitForLink))
+    Some(refusal.with_remedy(Remedy::WaitForLink))
 }

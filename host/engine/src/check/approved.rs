@@ -7,7 +7,9 @@ use pivot_core::Side;
 use pivot_core::plugin_set::PluginSet;
 use pivot_core::record::Record;
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::saved_plan::{Difference, End, Files, Found, SavedFate, SavedPlan, content_of, differences};
+use pivot_core::saved_plan::{
+    Difference, End, Files, Found, SavedFate, SavedPlan, compare_with_found, content_of,
+};
 use pivot_places::{Identity, Place, PlaceError};
 
 use crate::base::job::Job;
@@ -26,7 +28,7 @@ pub(crate) fn check_same_plan(record: &Record, given: Option<&SavedPlan>) -> Res
     let id = &record.move_id;
     let why = match (&record.plan_checksum, given.map(SavedPlan::checksum)) {
         (None, None) => return Ok(()),
-        (Some(_), None) if record.phase.committed() => return Ok(()),
+        (Some(_), None) if record.phase.is_committed() => return Ok(()),
         (Some(begun), Some(given)) if begun == given => return Ok(()),
         (Some(_), None) => {
             format!("move {id} carries out a saved plan, and needs its file until it is committed")
@@ -159,7 +161,7 @@ fn compare_objects(
         let changes = changes.map(Option::unwrap_or_default);
         found.push(Found { step, content, in_target, changes });
     }
-    Ok(differences(plan, found)
+    Ok(compare_with_found(plan, found)
         .into_iter()
         .map(|difference| describe_difference(job, difference, begun))
         .collect())

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use pivot_core::collateral::{Bystander, find_lost_dependents};
 use pivot_core::hooks::Point;
 use pivot_core::plan::{Fate, InTarget, KeepReason};
-use pivot_core::preflight::preflight;
+use pivot_core::preflight::check_moved_objects;
 use pivot_core::providers::{Provider, check_providers};
 use pivot_core::reach::is_read;
 use pivot_core::refusal::{Refusal, risks_to_accept, some_of};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::{AcceptedRisks, Risk};
 use pivot_core::scope::Scope;
-use pivot_core::served::served_versions;
+use pivot_core::served::check_served_versions;
 use pivot_core::soft::is_cluster;
-use pivot_core::usable::{same_file, unusable};
+use pivot_core::usable::{refuse_same_file, refuse_unusable};
 use pivot_core::{GroupKind, Key, Kind, Meta, Side, names, pause};
 use pivot_places::PlaceError;
 use serde::Deserialize;
@@ -62,9 +62,9 @@ pub(crate) async fn check_all(
     let mut refusals = check_objects(job, snapshot);
     if job.target.capabilities().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
-        refusals.extend(served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
+        refusals.extend(check_served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
     } else {
-        refusals.extend(same_file(&snapshot.plan));
+        refusals.extend(refuse_same_file(&snapshot.plan));
     }
     // No controller writes to a paused object, so a takeover can't be verified either.
     let paused =
@@ -137,11 +137,17 @@ fn report_unneeded_risks(job: &Job, snapshot: &Snapshot, mut needed: AcceptedRis
     let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
     let handled = find_safe_kinds(job, snapshot);
     let id = Some(job.move_id.as_str());
-    needed.extend(risks_to_accept(&preflight(&snapshot.inventory, &snapshot.plan, &strict, id, &handled)));
+    needed.extend(risks_to_accept(&check_moved_objects(
+        &snapshot.inventory,
+        &snapshot.plan,
+        &strict,
+        id,
+        &handled,
+    )));
     if job.route.source_may_run() {
         needed.insert(Risk::SourceMayRun);
     }
-    if let Some(warning) = warn_of_unneeded(&scope.accept.without(&needed)) {
+    if let Some(warning) = warn_of_unneeded(&scope.accept.difference(&needed)) {
         job.report(warning);
     }
 }
@@ -169,7 +175,7 @@ fn refuse_held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
                 let why = "it would be added, and a plugin holds its kind".to_owned();
                 Some(refusal(why, Remedy::from(format!("remove it from {file}"))))
             }
-            _ if step.is_carried() => {
+            _ if step.is_chosen_by_user() => {
                 let parts = snapshot.inventory.parts_covering(&job.options.scope.also_copy, [&step.key]);
                 let leave_out = Remedy::LeaveOutCarry { parts };
                 Some(refusal("it would also be copied, and a plugin holds its kind".to_owned(), leave_out))
@@ -185,8 +191,8 @@ fn check_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
     let Snapshot { inventory, plan, .. } = snapshot;
     let handled = find_safe_kinds(job, snapshot);
     let mut refusals = plan.refusals.clone();
-    refusals.extend(preflight(inventory, plan, &job.options.scope, Some(&job.move_id), &handled));
-    refusals.extend(unusable(inventory, plan));
+    refusals.extend(check_moved_objects(inventory, plan, &job.options.scope, Some(&job.move_id), &handled));
+    refusals.extend(refuse_unusable(inventory, plan));
     refusals.extend(refuse_held_on_both_sides(job, snapshot));
     refusals
 }
@@ -213,7 +219,7 @@ fn refuse_blocked_files(job: &Job, snapshot: &Snapshot) -> Result<Option<Refusal
     }
     let mut blocked = Vec::new();
     for step in snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused()) {
-        let pending = pause::pending(snapshot.object(step)?, true)
+        let pending = pause::find_pending(snapshot.object(step)?, true)
             .map_err(|error| Failure::Object(Side::Source, error))?;
         if pending.is_some() {
             blocked.push(step.key.clone());
@@ -261,7 +267,7 @@ fn offer_namespace_map(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> R
             if refusal.code == existing::EXISTS && !job.route.reads_handover_files() && !is_copied =>
         {
             let namespace = job.options.scope.namespace_map.in_source(namespace).to_owned();
-            refusal.or(Remedy::MapNamespace { namespace })
+            refusal.with_remedy(Remedy::MapNamespace { namespace })
         }
         _ => refusal,
     }
@@ -356,7 +362,7 @@ async fn refuse_dependents_lost(
     let namespaces: BTreeSet<String> = deleted.filter_map(|step| step.key.namespace.clone()).collect();
     // Other namespaces, from which plugins may have added objects, were not read completely.
     let (inside, outside): (BTreeSet<String>, BTreeSet<String>) =
-        namespaces.into_iter().partition(|namespace| job.options.scope.includes(Some(namespace)));
+        namespaces.into_iter().partition(|namespace| job.options.scope.includes_namespace(Some(namespace)));
     let wishes = planning::collect_wishes(&job.plugins);
     let there: BTreeSet<&GroupKind> = snapshot.inventory.keys().iter().map(|key| &key.group_kind).collect();
     let known = |kind: &Kind| there.contains(&kind.group_kind) && is_read(kind, &wishes);

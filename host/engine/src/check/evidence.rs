@@ -78,7 +78,7 @@ fn is_paused_by_user(job: &Job, object: &Object) -> Result<bool, Failure> {
 }
 
 fn find_expectations(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
-    readiness::asked(moved, job.options.accept.kinds(Risk::Unverified))
+    readiness::select_checks(moved, job.options.accept.kinds(Risk::Unverified))
         .map_err(|error| Failure::Object(Side::Source, error))
 }
 
@@ -129,8 +129,9 @@ pub(crate) async fn wait_for_takeover(
         let Some(expectation) = expected.get(&key) else { return Ok(None) };
         let source = known.get_by_key(&key).or_else(|| unlisted.get_by_key(&key));
         let since = since.or(object.meta.creation_timestamp.as_deref()).unwrap_or_default();
-        let written = object.meta.written_by_others(since, source.map(|source| &source.meta));
-        readiness::missing(expectation, object, written).map_err(|error| Failure::Object(Side::Target, error))
+        let written = object.meta.is_written_by_others(since, source.map(|source| &source.meta));
+        readiness::describe_missing(expectation, object, written)
+            .map_err(|error| Failure::Object(Side::Target, error))
     };
     let timeout = job.options.takeover_timeout;
     let (waits, watcher) = ((&job.halter, &job.parking), &*job.watcher);

@@ -124,7 +124,7 @@ fn is_outside(job: &Job, key: &Key) -> bool {
 /// Returns true if the report must not mention this object. These are core objects, such as Secrets, and also copied objects in
 /// other namespaces. Classes, templates and cluster-scoped objects are public.
 fn is_hidden(job: &Job, step: &Step) -> bool {
-    let of_others = step.is_carried() || step.key.group_kind.group.is_empty();
+    let of_others = step.is_chosen_by_user() || step.key.group_kind.group.is_empty();
     of_others && step.key.namespace.is_some() && is_outside(job, &step.key)
 }
 

@@ -57,7 +57,7 @@ pub(crate) async fn refuse_without_namespace(
     missing: &BTreeSet<String>,
 ) -> Result<Vec<Refusal>, Failure> {
     let mut only_added: BTreeMap<&String, Vec<&Step>> = BTreeMap::new();
-    for step in snapshot.plan.added() {
+    for step in snapshot.plan.added_steps() {
         if let Some(namespace) = step.key.namespace.as_ref().filter(|name| missing.contains(*name)) {
             only_added.entry(namespace).or_default().push(step);
         }

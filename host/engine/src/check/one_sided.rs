@@ -33,7 +33,7 @@ pub(crate) async fn judge_move(
     let sides = Both::new(sides.source.clone(), mapped);
     let clusters = ClusterSides { sides: &sides, kinds };
     match &found.at {
-        Both { source: Some(source), target: None } if source.record.phase.committed() => {
+        Both { source: Some(source), target: None } if source.record.phase.is_committed() => {
             let summary = find_summary(target, &source.record).await?;
             let said = summary.as_ref().map_or(ReportedEnd::Nothing, ReportedEnd::Ended);
             if let Some(proof) = clusters.prove_takeover(&source.record, said).await? {
@@ -100,7 +100,7 @@ pub(crate) async fn judge_move(
                 None => OneSidedMove::ClosedInTarget { proof: None },
             }))
         }
-        Both { source: Some(source), target: at_target } if !source.record.phase.committed() => {
+        Both { source: Some(source), target: at_target } if !source.record.phase.is_committed() => {
             let is_earlier = at_target
                 .as_ref()
                 .is_some_and(|stored| is_of_earlier_attempt(&source.record, &stored.record));
@@ -141,7 +141,7 @@ pub(crate) async fn judge_move(
 
 /// Returns true if the source's record proves that its move is committed, and that nothing was deleted there.
 fn has_deleted_nothing(record: &Record) -> bool {
-    record.phase.committed() && record.phase < Phase::Released && record.release_uids.is_some()
+    record.phase.is_committed() && record.phase < Phase::Released && record.release_uids.is_some()
 }
 
 async fn find_summary(target: &Records, record: &Record) -> Result<Option<Finished>, Failure> {

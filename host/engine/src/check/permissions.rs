@@ -52,7 +52,7 @@ impl Permissions {
         let handle = job.handle(side);
         let own = |access: Access| handle.own_access(access);
         let needed: BTreeSet<Access> =
-            list_needed(job, snapshot)?.of(side).iter().cloned().map(own).collect();
+            list_needed(job, snapshot)?.get(side).iter().cloned().map(own).collect();
         let used = handle.place.used_permissions().into_iter().filter(|access| !needed.contains(access));
         let (checks, more): (BTreeSet<Access>, BTreeSet<Access>) =
             used.partition(|access| is_only_checked(job, side, access));
@@ -178,7 +178,7 @@ fn list_needed_by_records(namespace: &str, seals: bool) -> Both<BTreeSet<Access>
     ];
     let mut needed: Both<BTreeSet<Access>> = Both::default();
     for (side, group, resource) in ours.into_iter().chain(alone) {
-        needed.of_mut(side).extend(["get", "list", "create", "patch", "delete"].map(|verb| Access {
+        needed.get_mut(side).extend(["get", "list", "create", "patch", "delete"].map(|verb| Access {
             verb: verb.into(),
             group: group.into(),
             resource: resource.into(),
@@ -194,7 +194,7 @@ fn list_read_by_plugins(job: &Job, snapshot: &Snapshot, side: Side) -> BTreeSet<
     let mut reads = BTreeSet::new();
     let moving: Vec<Option<String>> = snapshot.plugin_view().namespaces.into_iter().map(Some).collect();
     for read in job.plugins.iter().flat_map(|plugin| plugin.reads()).filter(|read| read.side == side) {
-        for kind in job.kinds.of(side).values().filter(|kind| read.kind.covers(&kind.group_kind)) {
+        for kind in job.kinds.get(side).values().filter(|kind| read.kind.covers(&kind.group_kind)) {
             let namespaces = match read.namespace.as_deref() {
                 _ if !kind.namespaced => vec![None],
                 None => moving.clone(),
@@ -231,7 +231,7 @@ fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
     let wishes = planning::collect_wishes(&job.plugins);
     let kind = job
         .kinds
-        .of(side)
+        .get(side)
         .values()
         .find(|kind| kind.plural == access.resource && kind.group_kind.group == access.group);
     // Other namespaces have other users of moved objects; other kinds may depend on deleted objects.
@@ -304,7 +304,7 @@ pub(crate) async fn name_all_missing(setup: &Setup, stop: Stop) -> Stop {
         _ => None,
     };
     // An agent itself reports the rule that denied a request.
-    let denied = denied.filter(|side| setup.sides.of(*side).vouches_for_kinds());
+    let denied = denied.filter(|side| setup.sides.get(*side).vouches_for_kinds());
     let Some(side) = denied else { return stop };
     if stop.exit != Exit::Refused || stop.phase.is_some() {
         return stop;

@@ -92,7 +92,7 @@ impl EndedBetween<'_> {
         let wanted = namespaces.into_iter().map(|namespace| (kind.clone(), namespace)).collect();
         let mut there = BTreeMap::new();
         for ((kind, _), listed) in listing::list_metas(&self.sides.source, LISTS, wanted).await? {
-            let metas = listed.into_known().into_iter().filter(|meta| !meta.deleting());
+            let metas = listed.into_known().into_iter().filter(|meta| !meta.is_being_deleted());
             there.extend(metas.map(|meta| {
                 let made_by = meta.annotations.get(names::MARK).cloned();
                 (

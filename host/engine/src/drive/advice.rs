@@ -135,7 +135,7 @@ impl<'a> Situation<'a> {
             KnownSides::Silent(Side::Target)
             | KnownSides::NotGiven(Side::Target)
             | KnownSides::OtherTarget
-                if phase.committed() =>
+                if phase.is_committed() =>
             {
                 "the target has everything; only it shows how much of the source is deleted by now"
             }
@@ -222,7 +222,7 @@ impl<'a> Situation<'a> {
             AdviceReason::NotUndone(_) => &[Next::Rollback, Next::Resume],
             _ if SourceKind::from_record(self.record) == SourceKind::HandedOver => self.next_after_handover(),
             // A run that has the lease now may have gone on.
-            AdviceReason::LeaseLost if !self.phase.committed() => {
+            AdviceReason::LeaseLost if !self.phase.is_committed() => {
                 &[Next::Status, Next::Resume, Next::Rollback]
             }
             _ => self.next_without_handover(),
@@ -231,7 +231,7 @@ impl<'a> Situation<'a> {
 
     /// Returns the commands for a move whose source was not handed over in files.
     fn next_without_handover(&self) -> &'static [Next] {
-        match (self.sides, self.phase.committed() || self.why == AdviceReason::Undecided) {
+        match (self.sides, self.phase.is_committed() || self.why == AdviceReason::Undecided) {
             (KnownSides::NotGiven(_), _) => &[],
             (KnownSides::Silent(Side::Source), _) => &[Next::ResumeWithoutSource],
             (KnownSides::Silent(Side::Target), false) => &[Next::RollbackWithoutTarget],
@@ -399,7 +399,7 @@ fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
             }
         };
     }
-    if record.is_being_rolled_back() && !phase.committed() {
+    if record.is_being_rolled_back() && !phase.is_committed() {
         return "the source is complete, and part of it may still be paused: it is no longer handed over";
     }
     if source == SourceKind::HandedOver {

@@ -166,7 +166,8 @@ fn run_context(sides: &Both<Handle>, options: &Options, record: &Record, route: 
     } else {
         RunKind::Copy
     };
-    let flags = |side| (!sides.of(side).end_kind.is_files()).then(|| options.kubectl_flags.of(side).clone());
+    let flags =
+        |side| (!sides.get(side).end_kind.is_files()).then(|| options.kubectl_flags.get(side).clone());
     RunContext {
         kind,
         move_id: record.move_id.clone(),
@@ -178,7 +179,7 @@ fn run_context(sides: &Both<Handle>, options: &Options, record: &Record, route: 
 /// Checks that the target is the move's, as far as the move still needs one.
 fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Failure> {
     let Record { move_id, phase, .. } = record;
-    if phase.committed() && ends.target.is_absent() {
+    if phase.is_committed() && ends.target.is_absent() {
         return Err(Failure::Declined(format!(
             "move {move_id} is past the point of no return ({phase}), and the target decides from there on; if that is lost \
              for good, what is left of the source is the last copy: keep it, paused as it is"
@@ -186,7 +187,7 @@ fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Fa
     }
     // This comes first: the records of a wrong target show nothing about the move.
     if found.elsewhere {
-        let way = match phase.committed() {
+        let way = match phase.is_committed() {
             true => {
                 ". Only that target shows whether it lost the move. If it is lost or replaced, first make sure that no other management cluster, the given one included, runs these Clusters. Only then restore it from a backup of its etcd of after the commit, which keeps that UID. Until \
                  then the source may be the last copy: keep it, paused as it is"
@@ -200,7 +201,7 @@ fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Fa
     }
     // Clusters of such a source may be paused.
     let went_back = matches!(found.one_sided, Some(OneSidedMove::SourceWentBack { .. }));
-    if phase.committed() && found.at.target.is_none() && !went_back {
+    if phase.is_committed() && found.at.target.is_none() && !went_back {
         return Err(target_record_missing(found, record));
     }
     Ok(())
@@ -209,7 +210,7 @@ fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Fa
 /// Returns the failure for two records of different authors. Anyone who may write records can write one with the id of
 /// another's move, on either side, so neither record is believed.
 fn authors_differ(source: &Record, another: &str) -> Failure {
-    let by = |by: &str| words::line(by, AUTHOR);
+    let by = |by: &str| words::to_line(by, AUTHOR);
     Failure::Record(format!(
         "there are two records of move {id} by different authors: in the source by {:?}, in the target (ConfigMap {}) by {:?}; one \
          of them isn't a record of this move: find out which, and who wrote it (its managedFields), and remove only that record",

@@ -108,7 +108,7 @@ async fn find_named(
     let mut named = BTreeSet::new();
     let copied: BTreeSet<&GroupKind> =
         here.iter().filter(|(_, meta)| is_copy(meta)).map(|(key, _)| &key.group_kind).collect();
-    let kinds = copied.into_iter().filter_map(|kind| opened.kinds.of(target.side).get(kind));
+    let kinds = copied.into_iter().filter_map(|kind| opened.kinds.get(target.side).get(kind));
     for kind in kinds.filter(|kind| !wanted.is_empty() && outside_secrets::may_name(kind)) {
         match target.list(kind, None).await {
             Ok(listing) => {
@@ -192,7 +192,7 @@ async fn list_side(handle: &Handle, opened: &Opened) -> Result<SideLists, Failur
             || kind.group_kind.is(names::GROUP_CLUSTERCTL, "Provider")
     });
     let wanted = kinds.filter_map(|kind| {
-        let served = opened.kinds.of(handle.side).get(&kind.group_kind)?;
+        let served = opened.kinds.get(handle.side).get(&kind.group_kind)?;
         Some((served.clone(), None))
     });
     Ok(SideLists(listing::list_metas(handle, LISTS, wanted.collect()).await?))

@@ -50,7 +50,7 @@ pub(crate) async fn open_for_writing(setup: &Setup, absent: Option<Side>) -> Res
 async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result<Opened, Failure> {
     let options = &setup.options;
     let handle = |side| {
-        let place = setup.sides.of(side).clone();
+        let place = setup.sides.get(side).clone();
         let handle = Handle::new(side, place, setup.halter.clone(), setup.watcher.clone());
         handle.absent_if(absent == Some(side))
     };
@@ -85,14 +85,14 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result
     };
     same_cluster::refuse_same_place((&source, &target), &kinds, options, run, (&there, &here)).await?;
     let records = |handle: &Handle| {
-        let records = Records::new(handle, kinds.of(handle.side), options);
+        let records = Records::new(handle, kinds.get(handle.side), options);
         records.filter(|_| !handle.end_kind.is_files())
     };
     // The Leases are in the source, which must be guarded. Files need no guard. But the target of a move from files does, and
     // so does the target of a move that is finished without its source.
     let leases = ends.lease_side().and_then(|side| {
         let guarded = if side == Side::Source { &source } else { &target };
-        Leases::new(guarded, kinds.of(side), &options.record_namespace)
+        Leases::new(guarded, kinds.get(side), &options.record_namespace)
     });
     let anonymous = match &there {
         Identity::Directory { path, .. } => path.clone(),

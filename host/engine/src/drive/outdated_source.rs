@@ -157,7 +157,7 @@ async fn check_clusters(active: &ActiveMove) -> Result<(), Failure> {
     job.used_risks.insert(Risk::TakeoverUnchecked);
     let since = if unchecked { None } else { Some(active.journal.committed_at()?) };
     let without = clusters.find_without_running_copy(record, |copy: &Meta, original: &Meta| {
-        since.is_none_or(|since| copy.written_by_others(since, Some(original)))
+        since.is_none_or(|since| copy.is_written_by_others(since, Some(original)))
     });
     let without = without.await?;
     if without.is_empty() {

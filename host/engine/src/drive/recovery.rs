@@ -80,7 +80,7 @@ pub(crate) fn record_of_next_attempt(lost: &Record) -> Result<Record, Failure> {
         return Err(refused("its source was handed over in files, which can be imported again"));
     }
     // Before the commit nothing is deleted from the source.
-    let provable = lost.release_uids.is_some() || !lost.phase.committed();
+    let provable = lost.release_uids.is_some() || !lost.phase.is_committed();
     let Some(key) = lost.copy_key.as_ref().filter(|_| provable) else {
         return Err(refused(
             "an older pivot-host wrote it, and nothing shows whether its source is complete",
@@ -163,11 +163,11 @@ pub(crate) async fn recover_source(active: &mut ActiveMove) -> Result<(), Failur
     active.journal.forget_attempts().await?;
     // The copies would count as others' in the next attempt. Before the commit, the copies are the reason for the recovery, so
     // it is recorded before they are removed.
-    if lost.phase.committed() {
+    if lost.phase.is_committed() {
         rollback::clear_copies(&job, &active.journal.record).await?;
     }
     active.journal.enter_phase(Phase::Copied).await?;
-    if !lost.phase.committed() {
+    if !lost.phase.is_committed() {
         rollback::clear_copies(&job, &active.journal.record).await?;
     }
     (active.recovers, active.one_sided) = (false, None);
@@ -179,7 +179,7 @@ async fn check_target(active: &ActiveMove) -> Result<(), Failure> {
     let (job, record) = (&active.job, &active.journal.record);
     let sides = Both::new(job.source.clone(), job.target.clone());
     let clusters = ClusterSides { sides: &sides, kinds: &job.kinds };
-    let committed = active.journal.stored_in_source()?.phase.committed();
+    let committed = active.journal.stored_in_source()?.phase.is_committed();
     let (ended, running) = tokio::try_join!(active.journal.ended_in_target(), clusters.find_running(record))?;
     let ended = ended.map(|ended| format!("the target says that move {} ended at {ended}", record.move_id));
     let proof = match (ended, running) {
@@ -224,13 +224,13 @@ async fn check_complete(
 ) -> Result<(), Failure> {
     let mut deleting = Vec::new();
     for step in source_steps(snapshot) {
-        if snapshot.object(step)?.meta.deleting() {
+        if snapshot.object(step)?.meta.is_being_deleted() {
             deleting.push(step.key.clone());
         }
     }
     let now: UidSet = source_steps(snapshot).map(|step| &step.uid).collect();
     // Before the commit there is no list, and nothing was deleted.
-    let committed = lost.release_uids.as_ref().filter(|_| lost.phase.committed());
+    let committed = lost.release_uids.as_ref().filter(|_| lost.phase.is_committed());
     let message = match committed {
         _ if !deleting.is_empty() => {
             format!(

@@ -70,7 +70,7 @@ impl Status {
             Some(whole) => vec![whole],
             None => ids.iter().filter(|whole| !id.is_empty() && whole.starts_with(id)).collect(),
         };
-        let id = words::line(id, MAX_ID_BYTES);
+        let id = words::to_line(id, MAX_ID_BYTES);
         let only = match matching[..] {
             [only] => only.clone(),
             [] if ids.is_empty() => return Err(format!("no move {id}: no move is under way, or remembered")),

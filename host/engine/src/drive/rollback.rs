@@ -161,7 +161,7 @@ pub(crate) async fn find_copies(job: &Job, record: &Record) -> Result<Vec<(Key, 
 async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
     let kind = job.core_kind(Side::Target, "", "Namespace")?;
     let key = Key::new(kind.group_kind.clone(), None, name);
-    let Some(there) = job.target.get(kind, &key).await?.filter(|there| there.meta.marked(&job.move_id))
+    let Some(there) = job.target.get(kind, &key).await?.filter(|there| there.meta.has_mark(&job.move_id))
     else {
         return Ok(());
     };

@@ -271,7 +271,7 @@ impl Command {
             (Some(_), Self::Start) if options.handover => return Ok(()),
             (Some(_), Self::Resume(_)) if !active.job.route.target_runs() => return Ok(()),
             (Some(_), _) => handover::describe_handed_over(record),
-            (None, _) if imported && !record.phase.committed() && begun => {
+            (None, _) if imported && !record.phase.is_committed() && begun => {
                 format!("move {id} has not finished writing the files: continue that first")
             }
             (None, _) if imported && !begun => format!("move {id} hands nothing over in files"),
@@ -280,7 +280,7 @@ impl Command {
                     "move {id} was begun as a copy that leaves its source in service: continue it as that, or roll it back"
                 )
             }
-            (None, Self::Start) if begun && !options.handover && !record.phase.committed() => {
+            (None, Self::Start) if begun && !options.handover && !record.phase.is_committed() => {
                 format!("move {id} was begun to hand its source over: continue it as that, or roll it back")
             }
             _ => return Ok(()),
@@ -293,7 +293,7 @@ impl Command {
     fn check_copies_can_be_gone(&self, active: &ActiveMove) -> Result<(), Failure> {
         let (record, options) = (&active.journal.record, &active.job.options);
         let applies = matches!(self, Self::Start | Self::Resume(_)) && !self.is_after_import();
-        if applies && options.accept.contains(Risk::CopyChanged) && !record.phase.committed() {
+        if applies && options.accept.contains(Risk::CopyChanged) && !record.phase.is_committed() {
             return Err(Failure::Declined(format!(
                 "move {} is not committed, so that no copy can be gone or changed yet: accept `{}` once a run has named the copies",
                 record.move_id,
@@ -337,7 +337,7 @@ impl Command {
         if matches!(self, Self::Rollback(_)) {
             check_may_resume_source(active).await?;
             let record = &active.journal.record;
-            if record.phase.committed() && !active.orphaned {
+            if record.phase.is_committed() && !active.orphaned {
                 return Err(Failure::Declined(format!(
                     "move {} is past the point of no return ({}): it can only be resumed",
                     record.move_id, record.phase
@@ -396,7 +396,7 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
         )));
     }
     if active.job.source.end_kind.is_absent()
-        && !active.journal.record.phase.committed()
+        && !active.journal.record.phase.is_committed()
         && active.journal.record.is_of_files()
     {
         return Err(Failure::Declined(format!(
@@ -410,10 +410,10 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     if !in_files {
         approved::check_same_plan(record, active.job.options.approved.as_deref())?;
     }
-    if !(record.phase.committed() || in_files) {
+    if !(record.phase.is_committed() || in_files) {
         from_manifests::check_same_manifests(record, &active.job.options.added)?;
     }
-    match active.journal.record.phase.committed() {
+    match active.journal.record.phase.is_committed() {
         true => check_same_plugins(active, Remedy::AcceptPluginChange),
         false => check_same_plugins(active, "use the same plugins, or roll it back, which needs none"),
     }
@@ -426,7 +426,7 @@ fn check_same_plugins(active: &ActiveMove, remedy: impl Into<Remedy>) -> Result<
     if begun.matches(&active.job.plugin_set()) {
         return Ok(());
     }
-    if record.phase.committed() && options.accept.contains(Risk::PluginsChanged) {
+    if record.phase.is_committed() && options.accept.contains(Risk::PluginsChanged) {
         active.job.used_risks.insert(Risk::PluginsChanged);
         return Ok(());
     }
@@ -589,7 +589,7 @@ async fn take_locks(
     };
     let request = LockRequest {
         leases: leases.clone(),
-        records: opened.records.of(leases.handle.side).clone(),
+        records: opened.records.get(leases.handle.side).clone(),
         scope,
         move_id,
         operator: setup.options.operator.clone(),

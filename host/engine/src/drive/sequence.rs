@@ -83,7 +83,7 @@ impl ActiveMove {
 
     /// Runs the move from its current phase to the end.
     pub(crate) async fn forward(&mut self) -> Result<Done, Failure> {
-        if self.journal.record.phase.committed() {
+        if self.journal.record.phase.is_committed() {
             let list = match self.journal.release_list().await? {
                 Some(list) => Arc::new(list),
                 // The list is removed before the record: the last run died while it closed the move.
@@ -137,7 +137,7 @@ impl ActiveMove {
         let first = self.first.take().transpose()?;
         let (snapshot, first_reads) = readings::read_first(&job, first).await?;
         // A record that nobody can read again would leave a source paused that no command knows of.
-        let believable = self.journal.record.believable();
+        let believable = self.journal.record.check_bounds();
         believable.map_err(|what| Failure::Declined(format!("the {what} of this move can't be right")))?;
         job.report(Event::PhaseBegun { phase: Phase::Checked, objects: snapshot.plan.steps.len() });
         let target_state = before_pause::check_all(&job, &snapshot, &first_reads).await?;

@@ -57,7 +57,7 @@ fn describe_situation<'a>(
 ) -> Situation<'a> {
     let options = &active.job.options;
     let files = match failure {
-        _ if active.other_files || (active.job.source.end_kind.is_absent() && !phase.committed()) => {
+        _ if active.other_files || (active.job.source.end_kind.is_absent() && !phase.is_committed()) => {
             KnownFiles::OtherSource
         }
         Failure::Inputs(_) if has_wrong_inputs(active) => KnownFiles::OtherInputs,
@@ -140,7 +140,7 @@ async fn undo_and_stop(active: &mut ActiveMove, failure: Failure) -> Stop {
             let exit = exit_untouched(&failure);
             stop_of(active, phase, failure, why, exit)
         }
-        _ if phase.committed() => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PastCommit)),
+        _ if phase.is_committed() => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PastCommit)),
         _ if phase >= Phase::Copied => stop_of(active, phase, failure, why, signal.unwrap_or(Exit::PartWay)),
         AdviceReason::LeaseLost | AdviceReason::LeftPaused(_) => {
             stop_of(active, phase, failure, why, Exit::PartWay)

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::part::{ObjectName, Part, covered};
+use pivot_core::part::{ObjectName, Part, contains_object};
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, Object};
 
@@ -59,7 +59,8 @@ fn contains_list<'a>(lists: &BTreeSet<List<'a>>, kind: &'a Arc<Kind>, namespace:
 /// Keeps the objects of a list that count. From other namespaces, only the also copied objects count.
 pub(crate) fn keep_relevant(scope: &Scope, objects: Vec<Object>) -> impl Iterator<Item = Object> {
     objects.into_iter().filter(|object| {
-        scope.includes(object.meta.namespace.as_deref()) || covered(&scope.also_copy, object)
+        scope.includes_namespace(object.meta.namespace.as_deref())
+            || contains_object(&scope.also_copy, object)
     })
 }
 
@@ -85,7 +86,7 @@ mod tests {
         let kinds = kinds.map(|kind| (kind.group_kind.clone(), Arc::new(kind))).into();
         let kinds: BTreeMap<GroupKind, Arc<Kind>> = kinds;
         let mut scope = Scope::new(namespaces);
-        scope.also_copy.extend(parts.iter().map(|part| typed::part(part).unwrap()));
+        scope.also_copy.extend(parts.iter().map(|part| typed::parse_part(part).unwrap()));
         let secrets = kinds.get(&GroupKind::new("", "Secret")).unwrap();
         let anyway = BTreeSet::from([(secrets, Some("ns".to_owned()))]);
         let (lists, single) = select_reads(&kinds, &scope, &anyway);

@@ -59,7 +59,7 @@ pub(crate) fn plugins_of_step<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hoo
 fn undo_pause_in_files(job: &Job, object: &Object) -> Option<Value> {
     let kind = &object.kind.group_kind;
     let stays = is_cluster(kind) || is_cluster_class(kind) || job.pausing_of(object) != Pausing::Paused;
-    (!stays && !job.route.target_runs()).then(|| pause::undo(&object.meta, &job.move_id))?
+    (!stays && !job.route.target_runs()).then(|| pause::undo_patch(&object.meta, &job.move_id))?
 }
 
 /// Returns the patch that gives a copy the field managers of the source's object.

@@ -20,7 +20,7 @@ const MAX_NAMED: usize = 5;
 /// Adds to a [`Failure::Empty`] where Clusters are. Returns other failures unchanged.
 pub(crate) async fn explain_empty(job: &Job, failure: Failure) -> Failure {
     match (failure, &job.options.scope.namespaces) {
-        (Failure::Empty(why), _) if job.options.scope.named().is_some() => {
+        (Failure::Empty(why), _) if job.options.scope.describe_clusters().is_some() => {
             Failure::Empty(match list_cluster_names(job).await {
                 Some(there) if there.is_empty() => format!("{why}; there are no Clusters"),
                 Some(there) => {

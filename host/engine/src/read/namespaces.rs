@@ -142,7 +142,7 @@ enum NamespaceState {
 
 impl From<&Meta> for NamespaceState {
     fn from(meta: &Meta) -> Self {
-        if meta.deleting() { Self::Deleting } else { Self::There }
+        if meta.is_being_deleted() { Self::Deleting } else { Self::There }
     }
 }
 

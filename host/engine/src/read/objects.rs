@@ -11,7 +11,7 @@ use pivot_core::inventory::Inventory;
 use pivot_core::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
 use pivot_core::providers::Provider;
 use pivot_core::reach::{self, Wishes};
-use pivot_core::referred::only_referred;
+use pivot_core::referred::discount_unreferred;
 use pivot_core::refusal::some_of;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::soft;
@@ -76,7 +76,7 @@ pub(crate) async fn discover_objects(
     let objects = add_distant_classes(handle, kinds, objects).await?;
     let mut inventory = Inventory::with_reached(objects, reached);
     if confined == Some(Side::Source) {
-        inventory = only_referred(inventory, scope);
+        inventory = discount_unreferred(inventory, scope);
     }
     let caution = caution.map(|text| ("classes-unreadable", text));
     let left = describe_left_in_files(handle, kinds, &all, scope).await?;

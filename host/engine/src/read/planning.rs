@@ -7,7 +7,7 @@ use pivot_core::GroupKind;
 use pivot_core::danger::{is_dangerous, is_pool};
 use pivot_core::hooks::{Hook, Relation};
 use pivot_core::plan::Plan;
-use pivot_core::planner::plan;
+use pivot_core::planner::make_plan;
 use pivot_core::reach::{Wishes, is_shown};
 use pivot_core::refusal::risks_to_accept;
 use pivot_core::relations::{Link, Need, Relations, Said};
@@ -117,7 +117,7 @@ pub(crate) fn find_needed_risks(
         return AcceptedRisks::default();
     }
     let strict = Scope { accept: AcceptedRisks::default(), ..scope.clone() };
-    let plan = plan(&source_objects.inventory, &strict, relations, &source_objects.elsewhere);
+    let plan = make_plan(&source_objects.inventory, &strict, relations, &source_objects.elsewhere);
     risks_to_accept(&plan.refusals)
 }
 
@@ -128,5 +128,5 @@ pub(crate) async fn make_plan(
     plugins: &[Arc<dyn Hooks>],
 ) -> Result<(Plan, Relations), Failure> {
     let relations = collect_relations(source_objects, scope, plugins).await?;
-    Ok((plan(&source_objects.inventory, scope, &relations, &source_objects.elsewhere), relations))
+    Ok((make_plan(&source_objects.inventory, scope, &relations, &source_objects.elsewhere), relations))
 }

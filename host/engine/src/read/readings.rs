@@ -54,12 +54,12 @@ pub(crate) async fn read_first(
     plan.notes.iter().for_each(|note| job.report(note.clone().into()));
     // Cluster-scoped objects are in the plan of every namespace, even a mistyped one.
     let mut requested = plan.steps.iter().filter(|step| match &job.options.scope.namespaces {
-        Namespaces::All => !step.is_carried(),
-        Namespaces::One(one) => step.key.namespace.as_ref() == Some(one) && !step.is_carried(),
+        Namespaces::All => !step.is_chosen_by_user(),
+        Namespaces::One(one) => step.key.namespace.as_ref() == Some(one) && !step.is_chosen_by_user(),
     });
     if requested.next().is_none() && plan.refusals.is_empty() {
         let why = explain_empty::explain_unlabelled(&job.kinds).unwrap_or_else(|| {
-            match (job.options.scope.named(), &job.options.scope.namespaces) {
+            match (job.options.scope.describe_clusters(), &job.options.scope.namespaces) {
                 (Some(named), _) => format!("no {named}"),
                 (None, Namespaces::All) => "no Cluster in any namespace".into(),
                 (None, Namespaces::One(one)) => {
@@ -114,7 +114,7 @@ pub(crate) async fn read_moved_objects(
     }
     let record = &journal.record;
     let uids: BTreeSet<_> = list.entries.iter().map(|entry| &entry.uid).collect();
-    let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::to(&entry.key));
+    let brought = list.entries.iter().filter(|entry| entry.brought).map(|entry| Reach::for_key(&entry.key));
     let wishes = Wishes { kinds: record.kinds.clone(), reaches: brought.collect() };
     let scope = (&record.scope, job.options.confined);
     let source_objects = discover_objects(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;

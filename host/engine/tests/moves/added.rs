@@ -132,7 +132,7 @@ async fn what_is_added_is_in_the_target_by_whichever_run_the_move_ends() {
         async |stage, untouched, at| {
             match under_way(stage.setup()).await {
                 // From the commit on nobody needs the files.
-                Some(one) if one.record.phase.committed() => {
+                Some(one) if one.record.phase.is_committed() => {
                     drop(run::resume(without_files(stage)).await.unwrap())
                 }
                 Some(_) => drop(run::resume(with_files(stage, "all")).await.unwrap()),
@@ -519,7 +519,10 @@ async fn what_is_added_and_what_is_carried_go_together() {
     let mut stage = carried::stage();
     stage.options = stage.options.with_additions(vec![addition(1, body("", "ConfigMap", "more", None))]);
     let plan = run::plan(stage.setup()).await.unwrap();
-    assert_eq!(plan.added().map(|step| step.key.to_string()).collect::<Vec<_>>(), ["ConfigMap ns/more"]);
+    assert_eq!(
+        plan.added_steps().map(|step| step.key.to_string()).collect::<Vec<_>>(),
+        ["ConfigMap ns/more"]
+    );
     let report = run::start(stage.setup()).await.unwrap();
     assert_eq!(report.done.added.into_iter().collect::<Vec<_>>(), [(GroupKind::new("", "ConfigMap"), 1)]);
     assert!(stage.target.body(&key("", "ConfigMap", "more")).is_some());
@@ -533,7 +536,7 @@ async fn an_object_of_the_source_that_would_be_lost_is_named_although_another_is
     let owned = body("", "ConfigMap", "bom", Some((CLUSTERS, "Machine", "m0")));
     stage.source.remove(&bom()).unwrap();
     stage.source.insert(owned).unwrap();
-    stage.options.scope.exclude.insert(Part::one(&bom()));
+    stage.options.scope.exclude.insert(Part::of_object(&bom()));
     let before = picture(&stage.source);
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(refused(&stop), ["collateral"], "{stop}");
@@ -561,7 +564,7 @@ async fn an_object_of_an_added_name_that_appears_in_the_source_is_seen_before_th
     });
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(refused(&stop), ["manifest-moves"], "{stop}");
-    assert!(under_way(stage.setup()).await.is_none_or(|one| !one.record.phase.committed()));
+    assert!(under_way(stage.setup()).await.is_none_or(|one| !one.record.phase.is_committed()));
 }
 
 #[tokio::test(start_paused = true)]

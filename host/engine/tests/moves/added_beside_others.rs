@@ -86,7 +86,7 @@ async fn what_a_move_under_way_elsewhere_created_is_used_and_said_to_be_revocabl
             };
             first.source.on_call(dead);
             run::resume(first.setup()).await.unwrap_err();
-            assert!(under_way(first.setup()).await.unwrap().record.phase.committed());
+            assert!(under_way(first.setup()).await.unwrap().record.phase.is_committed());
         } else {
             revive(&first);
             run::resume(without_files(&first)).await.unwrap();
@@ -119,7 +119,7 @@ async fn a_source_may_not_be_deleted_because_of_what_was_added() {
     again.sides.target = Arc::new(onwards.target.clone());
     again.options = again.options.with_additions(Vec::new());
     again.options.scope.accept.insert(Risk::Unprovisioned);
-    again.options.scope.also_copy = [pivot_core::part::Part::one(&etcd)].into();
+    again.options.scope.also_copy = [pivot_core::part::Part::of_object(&etcd)].into();
     run::start(again).await.unwrap();
     let annotations = &onwards.target.body(&etcd).unwrap()["metadata"]["annotations"];
     assert!(

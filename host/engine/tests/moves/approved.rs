@@ -237,7 +237,9 @@ async fn a_move_killed_at_any_write_is_resumed_with_its_plan_alone() {
         async |stage, plan| drop(run::start(approved(stage, plan)).await),
         async |stage, plan, at| {
             match under_way(stage.setup()).await {
-                Some(one) if one.record.phase.committed() => drop(run::resume(stage.setup()).await.unwrap()),
+                Some(one) if one.record.phase.is_committed() => {
+                    drop(run::resume(stage.setup()).await.unwrap())
+                }
                 Some(one) => {
                     assert_eq!(one.record.plan_checksum.as_deref(), Some(plan.checksum()));
                     let stop = run::resume(stage.setup()).await.unwrap_err();

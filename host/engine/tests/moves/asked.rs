@@ -42,7 +42,7 @@ async fn status_of_one_cluster_shows_the_moves_out_of_it_and_into_it() {
         let [one] = moves.as_slice() else { panic!("{moves:?}") };
         let missing = if given == Side::Source { Side::Target } else { Side::Source };
         assert_eq!((one.decides, one.missing), (given, Some(missing)));
-        assert!(one.record.phase.committed() && !one.elsewhere && !one.orphaned, "{one:?}");
+        assert!(one.record.phase.is_committed() && !one.elsewhere && !one.orphaned, "{one:?}");
     }
     let stage = copied().await;
     let moves = alone(&stage, Side::Source).await;

@@ -59,7 +59,11 @@ pub(crate) fn stage() -> Stage {
     for object in [strict, below, secret, configuration, root] {
         stage.source.insert(object).unwrap();
     }
-    let parts = [Part::one(&policy("strict")), Part::one(&credentials()), Part::all(bom().group_kind)];
+    let parts = [
+        Part::of_object(&policy("strict")),
+        Part::of_object(&credentials()),
+        Part::of_kind(bom().group_kind),
+    ];
     stage.options.scope.also_copy = parts.into();
     stage
 }
@@ -208,7 +212,7 @@ async fn a_carried_namespace_that_appears_before_the_commit_is_rolled_back_with_
     let mut stage = stage();
     let namespaces = GroupKind::new("", "Namespace");
     let late = Key::new(namespaces.clone(), None, "late");
-    stage.options.scope.also_copy.insert(Part::all(namespaces));
+    stage.options.scope.also_copy.insert(Part::of_kind(namespaces));
     let source = stage.source.clone();
     stage.target.on_call(move |verb, key| {
         if verb == "create" && key.group_kind.kind == "Policy" {
@@ -262,7 +266,7 @@ async fn plugins_neither_see_nor_hold_what_is_carried_along() {
     host["metadata"]["namespace"] = json!("elsewhere");
     held.source.insert(host).unwrap();
     let host = Key::new(GroupKind::new(INFRA, "Host"), Some("elsewhere"), "h");
-    held.options.scope.also_copy.insert(Part::one(&host));
+    held.options.scope.also_copy.insert(Part::of_object(&host));
     held.options.scope.accept.insert_kind(Risk::Shared, host.group_kind.clone());
     let before = picture(&held.source);
     let stop = run::start(held.setup()).await.unwrap_err();
@@ -276,7 +280,7 @@ async fn where_there_is_nothing_but_what_is_carried_there_is_nothing_to_move() {
     stage.source.add_namespace("empty");
     let scope = &mut stage.options.scope;
     scope.namespaces = pivot_core::scope::Namespaces::One("empty".into());
-    scope.also_copy = [Part::one(&credentials())].into();
+    scope.also_copy = [Part::of_object(&credentials())].into();
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::Empty);
 }
@@ -286,7 +290,7 @@ async fn where_there_is_nothing_but_what_is_carried_there_is_nothing_to_move() {
 async fn a_rollback_leaves_a_carried_namespace_that_others_use() {
     let mut stage = stage();
     let namespace = Key::new(GroupKind::new("", "Namespace"), None, "elsewhere");
-    stage.options.scope.also_copy = [Part::one(&namespace)].into();
+    stage.options.scope.also_copy = [Part::of_object(&namespace)].into();
     let theirs = Key::new(GroupKind::new("", "ConfigMap"), Some("elsewhere"), "theirs");
     let (target, created) = (stage.target.clone(), theirs.clone());
     stage.target.on_call(move |verb, key| {
@@ -322,7 +326,7 @@ async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
         stage.source.insert(secret(name, label)).unwrap();
     }
     stage.options.scope.also_copy =
-        [typed::part("Secret/elsewhere/*:example.com/hand-on=yes").unwrap()].into();
+        [typed::parse_part("Secret/elsewhere/*:example.com/hand-on=yes").unwrap()].into();
     let plan = run::plan(stage.setup()).await.unwrap();
     let elsewhere = |key: &&Key| key.namespace.as_deref() == Some("elsewhere");
     let keys = plan.steps.iter().map(|step| &step.key).chain(plan.stays.iter().map(|stay| &stay.key));
@@ -351,7 +355,7 @@ async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
 async fn what_appears_late_with_the_label_is_carried_along() {
     let mut stage = stage();
     let part = format!("Policy.{POLICIES}:example.com/hand-on");
-    stage.options.scope.also_copy = [typed::part(&part).unwrap()].into();
+    stage.options.scope.also_copy = [typed::parse_part(&part).unwrap()].into();
     let label = |body: &mut Value| body["metadata"]["labels"] = json!({"example.com/hand-on": ""});
     stage.source.edit(&policy("strict"), label).unwrap();
     let source = stage.source.clone();
@@ -393,7 +397,7 @@ async fn a_confined_move_creates_nothing_outside_of_its_namespace() {
     // What is in no namespace is used, if it is there.
     let namespace = Key::new(GroupKind::new("", "Namespace"), None, "more");
     stage.source.add_namespace("more");
-    stage.options.scope.also_copy = [Part::one(&namespace)].into();
+    stage.options.scope.also_copy = [Part::of_object(&namespace)].into();
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(refused(&stop), ["outside"]);
     stage.target.add_namespace("more");

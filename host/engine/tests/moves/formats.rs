@@ -159,7 +159,7 @@ async fn moves_of_every_format_are_resumed_or_rolled_back() {
                 run::resume(stage.setup()).await.unwrap_or_else(|stop| panic!("{at}: {stop}"));
                 assert_eq!(picture(&stage.target), target, "{at}");
                 assert_eq!(picture(&stage.source), source, "{at}");
-            } else if found.record.phase.committed() {
+            } else if found.record.phase.is_committed() {
                 let stop = run::rollback(stage.setup()).await.unwrap_err();
                 assert!(stop.to_string().contains("point of no return"), "{at}: {stop}");
                 continue;

@@ -334,7 +334,7 @@ impl Hooks for Watchful {
         let query = Query { side: Side::Source, kind, namespace, name: None, confined: true };
         let hosts = services.read("watchful", query).await.unwrap();
         assert_eq!(hosts.len(), 1);
-        let awake = point == Point::AfterPause && hosts.iter().any(|host| !host.meta.annotated("held"));
+        let awake = point == Point::AfterPause && hosts.iter().any(|host| !host.meta.has_annotation("held"));
         let finding = Finding {
             severity: Severity::Stop,
             code: if awake { "awake" } else { "at-rest" }.into(),
@@ -350,7 +350,7 @@ impl Hooks for Watchful {
     }
 
     async fn hold(&self, object: &Object) -> Result<Option<Value>, HookError> {
-        let held = object.meta.annotated("held") || self.0.version == "1.0.0";
+        let held = object.meta.has_annotation("held") || self.0.version == "1.0.0";
         Ok((!held).then(|| json!({"metadata": {"annotations": {"held": ""}}})))
     }
 }

@@ -514,7 +514,7 @@ async fn versions_of_lost_histories_delete_nothing() {
     });
     run::resume(recovering(&stage, &[])).await.unwrap_err();
     stage.source.on_call(|_, _| None);
-    assert!(under_way(stage.setup()).await.unwrap().record.phase.committed());
+    assert!(under_way(stage.setup()).await.unwrap().record.phase.is_committed());
     while version(&stage) < listed {
         let change = |body: &mut Value| {
             let count = body["metadata"]["labels"]["l"].as_str().unwrap().len() % 50 + 1;

@@ -26,7 +26,7 @@ async fn what_is_excluded_stays_as_it_is_by_whichever_run_the_move_ends() {
     let mut expected = picture(&all.target);
     expected.remove("Pool ns/p").unwrap();
     for dies in [false, true] {
-        let stage = excluding(&[Part::one(&key(INFRA, "Pool", "p"))]);
+        let stage = excluding(&[Part::of_object(&key(INFRA, "Pool", "p"))]);
         let before = stage.source.body(&key(INFRA, "Pool", "p")).unwrap();
         if dies {
             stage.dies(|verb, _| verb == "create", |verb, _| verb == "delete").await;
@@ -46,10 +46,10 @@ async fn what_is_excluded_stays_as_it_is_by_whichever_run_the_move_ends() {
 async fn what_is_needed_or_would_be_lost_is_refused_before_anything_is_changed() {
     for (part, expected) in [
         // Its InfraMachine moves; with both excluded, the Cluster that owns them would take them along when it is deleted.
-        (Part::one(&key(CLUSTERS, "Machine", "m0")), "excluded-but-needed"),
-        (Part::all(key(INFRA, "InfraMachine", "m0").group_kind), "collateral"),
-        (Part::one(&key("", "Secret", "m0-bootstrap")), "collateral"),
-        (Part::one(&key("", "Secret", "m0-bootstrab")), "excluded-missing"),
+        (Part::of_object(&key(CLUSTERS, "Machine", "m0")), "excluded-but-needed"),
+        (Part::of_kind(key(INFRA, "InfraMachine", "m0").group_kind), "collateral"),
+        (Part::of_object(&key("", "Secret", "m0-bootstrap")), "collateral"),
+        (Part::of_object(&key("", "Secret", "m0-bootstrab")), "excluded-missing"),
     ] {
         let stage = excluding(std::slice::from_ref(&part));
         let before = picture(&stage.source);
@@ -67,7 +67,7 @@ async fn where_everything_is_excluded_there_is_nothing_to_move() {
         .keys()
         .into_iter()
         .filter(|key| key.namespace.is_some())
-        .map(|key| Part::all(key.group_kind))
+        .map(|key| Part::of_kind(key.group_kind))
         .collect();
     let stage = excluding(&Vec::from_iter(kinds));
     let stop = run::start(stage.setup()).await.unwrap_err();

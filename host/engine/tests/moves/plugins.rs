@@ -103,7 +103,7 @@ impl Hooks for HostKeeper {
 
     async fn hold(&self, object: &Object) -> Result<Option<Value>, HookError> {
         self.called(Hook::Hold, &object.meta.name)?;
-        Ok((!object.meta.annotated(PAUSE))
+        Ok((!object.meta.has_annotation(PAUSE))
             .then(|| json!({"metadata": {"annotations": {PAUSE: "", SEEN: "provisioned"}}})))
     }
 
@@ -126,7 +126,7 @@ impl Hooks for HostKeeper {
     ) -> Result<Settlement, HookError> {
         self.called(Hook::Settle, &object.meta.name)?;
         assert_eq!(object.meta.annotations[SEEN], "provisioned");
-        Ok(if object.meta.annotated(PAUSE) {
+        Ok(if object.meta.has_annotation(PAUSE) {
             Settlement::Patch(json!({"metadata": {"annotations": {PAUSE: null}}}))
         } else {
             Settlement::Done

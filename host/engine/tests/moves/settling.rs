@@ -109,7 +109,7 @@ impl Hooks for Keeper {
 
     async fn settle(&self, object: &Object, _: bool, _: Arc<dyn Services>) -> Result<Settlement, HookError> {
         let name = object.meta.name.clone();
-        if !object.meta.annotated(HELD) {
+        if !object.meta.has_annotation(HELD) {
             // An earlier run has settled it.
             return Ok(Settlement::Done);
         }

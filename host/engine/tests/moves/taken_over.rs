@@ -98,7 +98,7 @@ async fn a_release_after_an_import_killed_at_any_write_ends_the_same() {
             if !ended && let Some(one) = under_way(stage.setup()).await {
                 // Whatever it is called: past the commit it is a move like any other.
                 let again =
-                    if one.record.phase.committed() { stage.setup().into() } else { imported(&stage) };
+                    if one.record.phase.is_committed() { stage.setup().into() } else { imported(&stage) };
                 let again = run::resume(again).await;
                 assert!(again.is_ok(), "{at}: {}", again.unwrap_err());
             }
@@ -330,7 +330,7 @@ async fn copies_that_are_gone_are_accepted_by_kind_and_a_death_does_not_forget_i
         let ended = run::resume(accepting.clone()).await.is_ok();
         revive(&stage);
         if !ended && let Some(one) = under_way(stage.setup()).await {
-            let again = if one.record.phase.committed() { stage.setup().into() } else { accepting };
+            let again = if one.record.phase.is_committed() { stage.setup().into() } else { accepting };
             run::resume(again).await.unwrap();
         }
         assert!(stage.source.body(&gone).is_none() && stage.source.body(&cluster()).is_none(), "write {n}");
@@ -465,7 +465,7 @@ async fn the_way_to_the_target_is_deleted_last() {
             assert!(left.is_empty() || left.contains(&way), "write {n}, acted {acted}: {left:?}");
             alone += usize::from(left == [way.clone()]);
             if let Some(one) = under_way(stage.setup()).await {
-                let again = if one.record.phase.committed() { stage.setup().into() } else { resuming() };
+                let again = if one.record.phase.is_committed() { stage.setup().into() } else { resuming() };
                 run::resume(again).await.unwrap();
             }
             assert_eq!(picture(&stage.source), picture(&straight.source), "write {n}, acted {acted}");

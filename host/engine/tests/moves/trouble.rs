@@ -263,7 +263,7 @@ async fn confined_moves_stay_confined_for_other_runs() {
         run::start(stage.setup()).await.unwrap_err();
         revive(&stage);
         let begun = under_way(stage.setup()).await.unwrap().record.phase;
-        assert!(!begun.committed(), "write {write}: {begun}");
+        assert!(!begun.is_committed(), "write {write}: {begun}");
         stage.options.confined = None;
         run::start(stage.setup()).await.unwrap();
         assert_eq!(identities_in_target(&stage), [true, false], "write {write}");

@@ -58,8 +58,8 @@ impl Contents {
         let by_clusterctl = written_by.is_none() && self.is_from_clusterctl();
         for Entry { file, object, .. } in self.entries.values_mut() {
             let change = match written_by {
-                Some(move_id) => pause::undo(&object.meta, move_id),
-                None if by_clusterctl => pause::unpause(object),
+                Some(move_id) => pause::undo_patch(&object.meta, move_id),
+                None if by_clusterctl => pause::unpause_patch(object),
                 None => None,
             };
             let Some(change) = change else { continue };

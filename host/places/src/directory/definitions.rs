@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::usable::{folded, odd_definition, odd_kind, odd_version};
+use pivot_core::usable::{fold_case, odd_definition, odd_kind, odd_version};
 use pivot_core::{GroupKind, Kind, KindLabels, names};
 use serde::Deserialize;
 use serde_json::Value;
@@ -93,10 +93,11 @@ pub(super) fn collect_kinds(
         }
         used.entry(group_kind).or_default().insert(version);
     }
-    let mut folds: BTreeMap<_, GroupKind> = kinds.keys().map(|kind| (folded(kind), kind.clone())).collect();
+    let mut folds: BTreeMap<_, GroupKind> =
+        kinds.keys().map(|kind| (fold_case(kind), kind.clone())).collect();
     for document in documents {
         let (group_kind, version) = kind_of(document)?;
-        let other = folds.entry(folded(&group_kind)).or_insert_with(|| group_kind.clone());
+        let other = folds.entry(fold_case(&group_kind)).or_insert_with(|| group_kind.clone());
         if *other != group_kind {
             return Err(document.error(format!("{group_kind} differs from {other} only in case")));
         }

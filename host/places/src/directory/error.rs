@@ -93,7 +93,7 @@ pub enum DirectoryError {
         move_id: String,
     },
     /// Files that the manifest names are missing.
-    #[error("{path}: the manifest lists files that don't exist: {}", words::line(&some_of(files, 8), 1_000))]
+    #[error("{path}: the manifest lists files that don't exist: {}", words::to_line(&some_of(files, 8), 1_000))]
     Missing {
         /// The directory.
         path: String,

@@ -168,7 +168,7 @@ pub(super) fn read_with_digest(files: &Files) -> Result<Option<(Manifest, String
     let manifest: Manifest = parse_json(files, MANIFEST_FILE, &content)?;
     if manifest.api_version != API_VERSION || manifest.kind != KIND {
         let version =
-            words::line(&format!("{} {}", manifest.api_version, manifest.kind), MAX_SHOWN_CHARACTERS);
+            words::to_line(&format!("{} {}", manifest.api_version, manifest.kind), MAX_SHOWN_CHARACTERS);
         return Err(unreadable_file(files, MANIFEST_FILE, format!("{version} is not known here")));
     }
     // A truncated manifest would pass off a part as the whole.

@@ -152,7 +152,7 @@ impl KubePlace {
         config.headers.push((USER_AGENT, agent));
 
         let label = label.unwrap_or_else(|| format!("{context} ({})", config.cluster_url));
-        let label = words::line(&label, MAX_LABEL);
+        let label = words::to_line(&label, MAX_LABEL);
         let named_in = format!("kubeconfig {file}, context {context:?}");
         let server = format!("{} of {named_in}", config.cluster_url);
         let credentials = match end {

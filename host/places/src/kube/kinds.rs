@@ -112,9 +112,9 @@ async fn read_definition_labels(transport: &Transport) -> Result<BTreeMap<String
     let mut out = BTreeMap::new();
     for meta in list.items {
         let labels = KindLabels {
-            discover: meta.labelled(names::LABEL_DISCOVER),
-            moves: meta.labelled(names::LABEL_MOVE),
-            hierarchy: meta.labelled(names::LABEL_MOVE_HIERARCHY),
+            discover: meta.has_label(names::LABEL_DISCOVER),
+            moves: meta.has_label(names::LABEL_MOVE),
+            hierarchy: meta.has_label(names::LABEL_MOVE_HIERARCHY),
             unread: false,
         };
         out.insert(meta.name, labels);

@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use pivot_core::words::line;
+use pivot_core::words::to_line;
 
 use super::access;
 use super::status::{self, Quote, Status};
@@ -391,7 +391,7 @@ fn credential_plugin_error_text(error: &(dyn StdError + 'static)) -> Option<Stri
     };
     match auth {
         AuthError::AuthExecRun { cmd: _, out } => {
-            let said = line(&String::from_utf8_lossy(&out.stderr), STDERR_LIMIT);
+            let said = to_line(&String::from_utf8_lossy(&out.stderr), STDERR_LIMIT);
             let said = if said.is_empty() { said } else { format!(": {said}") };
             Some(format!("the credential plugin of the kubeconfig failed ({}){said}", out.status))
         }

@@ -143,11 +143,11 @@ pub(crate) async fn patches_respect_parts_versions_and_generations(Server { plac
     let first = create(place, "parts", &[]).await;
     let both = json!({"metadata": {"labels": {"l": "1"}}, "spec": {"x": 2}, "status": {"y": 1}});
     let main = patch(place, "parts", both.clone(), Subresource::None).await.unwrap();
-    assert_eq!((main.meta.generation, main.meta.labelled("l")), (Some(2), true));
+    assert_eq!((main.meta.generation, main.meta.has_label("l")), (Some(2), true));
     assert!(main.value().unwrap().get("status").is_none());
     let labels = json!({"metadata": {"labels": {"m": "1"}}, "status": {"y": 1}});
     let status = patch(place, "parts", labels, Subresource::Status).await.unwrap();
-    assert_eq!((status.meta.generation, status.meta.labelled("m")), (Some(2), false));
+    assert_eq!((status.meta.generation, status.meta.has_label("m")), (Some(2), false));
     assert_eq!(status.value().unwrap()["status"]["y"], 1);
     let same = patch(place, "parts", both, Subresource::None).await.unwrap();
     assert_eq!(same.meta.resource_version, status.meta.resource_version);
@@ -194,7 +194,7 @@ pub(crate) async fn finalizers_hold_an_object(Server { place, .. }: &Server) {
     assert!(matches!(refused, Err(PlaceError::Conflict(_))), "{refused:?}");
     place.delete(&machines(), &key("finalized"), &exactly(&object)).await.unwrap();
     let dying = place.get(&machines(), &key("finalized")).await.unwrap().unwrap();
-    assert!(dying.meta.deleting());
+    assert!(dying.meta.is_being_deleted());
     assert_eq!(dying.meta.generation, Some(2));
     let more = json!({"metadata": {"finalizers": ["f", "g"]}});
     let more = patch(&**place, "finalized", more, Subresource::None).await;

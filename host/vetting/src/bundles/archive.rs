@@ -10,7 +10,7 @@ mod error;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use tar::Header;
 
 pub use self::error::ArchiveError;
@@ -155,7 +155,7 @@ pub(crate) fn read_layout(from: impl Read, limits: &Limits) -> Result<Files, Arc
 fn parse_path(header: &Header, kind: u8) -> Result<(String, EntryPath), ArchiveError> {
     let bytes = header.path_bytes();
     let text = String::from_utf8_lossy(&bytes);
-    let path = shown(&text, NAME);
+    let path = escape_line(&text, NAME);
     let directory = match kind {
         b'0' | 0 => false,
         b'5' => true,

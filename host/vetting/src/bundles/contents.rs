@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 
 use crate::bundles::bundle::Bundle;
 use crate::bundles::document::{self, Descriptor, DocumentError};
@@ -67,7 +67,7 @@ impl Contents {
             |digest: &str| digest == oci::EMPTY_DIGEST || self.layers.iter().any(|l| l.digest == digest);
         for (digest, bytes) in &blobs {
             if !listed(digest) {
-                return Err(manifest_error(DocumentError::Stray(shown(digest, NAME))));
+                return Err(manifest_error(DocumentError::Stray(escape_line(digest, NAME))));
             }
             if prefixed_sha256(bytes) != *digest {
                 return Err(manifest_error(DocumentError::WrongBlob(digest.clone())));
@@ -135,7 +135,7 @@ fn take_layers(manifest: &[u8]) -> Result<Vec<Fields>, DocumentError> {
     )?;
     let artifact = fields.take_text("artifactType")?;
     if artifact != oci::ARTIFACT {
-        return Err(DocumentError::ArtifactType(shown(&artifact, NAME)));
+        return Err(DocumentError::ArtifactType(escape_line(&artifact, NAME)));
     }
     check_empty_config(fields.take_object("config")?)?;
     let layers = fields.take_objects("layers")?;

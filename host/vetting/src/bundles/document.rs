@@ -2,7 +2,7 @@
 
 pub(crate) mod error;
 
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 
 use crate::digest::is_sha256;
 use crate::fields::Fields;
@@ -30,7 +30,11 @@ pub(crate) fn check_version(fields: &mut Fields) -> Result<(), DocumentError> {
 
 /// Compares a media type with the expected one.
 pub(crate) fn check_media_type(path: String, found: &str, wanted: &'static str) -> Result<(), DocumentError> {
-    if found == wanted { Ok(()) } else { Err(DocumentError::MediaType(path, shown(found, NAME), wanted)) }
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(DocumentError::MediaType(path, escape_line(found, NAME), wanted))
+    }
 }
 
 /// A reference to a blob.

@@ -1,6 +1,6 @@
 //! Reasons to refuse a bundle.
 
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 
 use crate::bundles::archive::ArchiveError;
 use crate::bundles::document::DocumentError;
@@ -61,6 +61,6 @@ impl BundleError {
 impl FileError {
     /// Returns this error as an error about a file.
     pub(crate) fn in_file(self, name: &str) -> BundleError {
-        BundleError::File { name: shown(name, NAME), why: self }
+        BundleError::File { name: escape_line(name, NAME), why: self }
     }
 }

@@ -2,7 +2,7 @@
 
 use pivot_core::hooks::Hook;
 use pivot_core::reach::Reach;
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use serde_json::{Map, Value, json};
 
 use crate::permissions::{Change, Declaration, Read, Versions};
@@ -55,7 +55,7 @@ pub fn build_card(
         ("reads", reads.collect()),
         ("probes", text(probes.iter().map(ToString::to_string).collect())),
         ("secretData", json!(secret_data)),
-        ("codes", text(codes.iter().map(|code| shown(code, TEXT).to_string()).collect())),
+        ("codes", text(codes.iter().map(|code| escape_line(code, TEXT).to_string()).collect())),
         ("extra", extra.collect()),
     ];
     let fields: Map<String, Value> =

@@ -65,7 +65,11 @@ impl Grants {
     pub fn describe_lines(&self) -> Vec<String> {
         let Self { hooks, kinds, reach, changes, reads, probes, secret_data, .. } = self;
         let aspect = |name: &str, items: Vec<String>| -> Vec<String> {
-            items.into_iter().take(LINES).map(|item| words::line(&format!("{name} {item}"), LINE)).collect()
+            items
+                .into_iter()
+                .take(LINES)
+                .map(|item| words::to_line(&format!("{name} {item}"), LINE))
+                .collect()
         };
         let changes = changes.iter().map(|Change { hook, kind, side }| format!("{kind} in {hook} ({side})"));
         let reads = reads.iter().map(|Read { kind, side, namespace }| {
@@ -176,7 +180,7 @@ fn parse_side(word: &str) -> Result<Side, String> {
     match word {
         "source" => Ok(Side::Source),
         "target" => Ok(Side::Target),
-        other => Err(format!("there is no side `{}`, only `source` and `target`", words::line(other, 64))),
+        other => Err(format!("there is no side `{}`, only `source` and `target`", words::to_line(other, 64))),
     }
 }
 
@@ -196,7 +200,8 @@ impl OperatorFile {
     pub fn parse(text: &str) -> Result<Self, InvalidFile> {
         let file = strict::parse_strictly(text).map_err(|why| InvalidFile { file: GRANTS_FILE, why })?;
         let FileText { order, limits: Table(limits), plugins } = file;
-        let refused = |why: String| InvalidFile { file: GRANTS_FILE, why: words::shown(&why, MAX_REFUSAL) };
+        let refused =
+            |why: String| InvalidFile { file: GRANTS_FILE, why: words::escape_line(&why, MAX_REFUSAL) };
         check_count(plugins.len()).map_err(refused)?;
         if let Some(unknown) = order.iter().find(|name| !plugins.contains_key(*name)) {
             let names: Vec<_> = plugins.keys().map(String::as_str).collect();
@@ -466,7 +471,7 @@ mod tests {
             ] {
                 let text = FILE.replacen(&format!("\"{from}\""), &toml::Value::from(kind).to_string(), 1);
                 let error = OperatorFile::parse(&text).unwrap_err().to_string();
-                let kind = words::shown(kind, MAX_REFUSAL);
+                let kind = words::escape_line(kind, MAX_REFUSAL);
                 let head = format!(
                     "plugins.toml: can't be understood: [plugins.hosts]: {key}: `{kind}` isn't a kind; "
                 );
@@ -482,7 +487,7 @@ mod tests {
                 1,
             );
             let error = OperatorFile::parse(&text).unwrap_err().to_string();
-            let namespace = words::shown(namespace, MAX_REFUSAL);
+            let namespace = words::escape_line(namespace, MAX_REFUSAL);
             let head = format!("[plugins.hosts]: reads[0].namespace: `{namespace}` is no namespace");
             assert!(error.contains(&head), "{error}");
         }

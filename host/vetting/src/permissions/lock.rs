@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use pivot_core::words::line;
+use pivot_core::words::to_line;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -82,17 +82,17 @@ fn deserialize_digest<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::E
         if is_sha256(text) {
             return Ok(());
         }
-        Err(format!("`{}` is no SHA-256: 64 digits, 0 to 9 and a to f", line(text, 64)))
+        Err(format!("`{}` is no SHA-256: 64 digits, 0 to 9 and a to f", to_line(text, 64)))
     })
 }
 
 /// Parses a remark for people, which is written again when another plugin is admitted.
 fn deserialize_remark<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
     deserialize_checked(text, |text| {
-        if line(text, REMARK) == text {
+        if to_line(text, REMARK) == text {
             Ok(())
         } else {
-            Err(format!("`{}` is not one line of at most {REMARK} characters", line(text, 64)))
+            Err(format!("`{}` is not one line of at most {REMARK} characters", to_line(text, 64)))
         }
     })
     .map(Some)

@@ -8,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use pivot_core::words::line;
+use pivot_core::words::to_line;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -44,9 +44,9 @@ fn describe_fault(text: &str, span: Option<Range<usize>>, key: Option<String>, w
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         format!("line {line}, column {column}: ")
     });
-    let key = key.map(|key| format!("{}: ", line(&key, KEY)));
+    let key = key.map(|key| format!("{}: ", to_line(&key, KEY)));
     // It repeats what it doesn't know.
-    let why = line(why, WHY);
+    let why = to_line(why, WHY);
     format!("{}{}{why}", place.unwrap_or_default(), key.unwrap_or_default())
 }
 

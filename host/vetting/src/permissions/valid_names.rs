@@ -1,7 +1,7 @@
 //! Names that a plugin, its version and the kinds and namespaces that it asks for may have.
 
 use pivot_core::GroupKind;
-use pivot_core::words::line;
+use pivot_core::words::to_line;
 
 /// Fails if a plugin can't have this name.
 pub fn check_name(name: &str) -> Result<(), String> {
@@ -10,7 +10,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if name.len() <= 63 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.split('-').all(word) {
         return Ok(());
     }
-    let name = line(name, 64);
+    let name = to_line(name, 64);
     Err(format!("its name `{name}` is not lower-case words joined by dashes, 63 characters at most"))
 }
 
@@ -19,7 +19,7 @@ pub fn check_version(version: &str) -> Result<(), String> {
     if semver::Version::parse(version).is_ok() && version.len() <= 64 {
         return Ok(());
     }
-    Err(format!("`{}` is no semantic version", line(version, 64)))
+    Err(format!("`{}` is no semantic version", to_line(version, 64)))
 }
 
 /// Returns true if a word is a DNS label, and so can name a namespace or a Service.

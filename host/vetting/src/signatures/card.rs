@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::words::hidden;
+use pivot_core::words::is_hidden;
 use serde_json::{Map, Value};
 
 use crate::json::sort_keys;
@@ -88,7 +88,7 @@ impl Card {
 }
 
 fn is_visible(text: &str) -> bool {
-    !text.chars().any(hidden)
+    !text.chars().any(is_hidden)
 }
 
 /// Returns true if a value hides nothing from a reader. Numbers must be integers: two large floating-point numbers may be equal

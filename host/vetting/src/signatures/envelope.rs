@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 
 use crate::digest::sha256_bytes;
 use crate::fields::Fields;
@@ -122,7 +122,7 @@ impl Envelope {
     fn parse_bundle(line: String, mut fields: Fields) -> Result<Self, EnvelopeError> {
         let media = fields.take_text("mediaType")?;
         if media != BUNDLE && media != BUNDLE_OLDER {
-            return Err(EnvelopeError::Version(shown(&media, 80)));
+            return Err(EnvelopeError::Version(escape_line(&media, 80)));
         }
         if fields.contains("messageSignature") {
             return Err(EnvelopeError::NotAnAttestation);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use pivot_core::words::hidden;
+use pivot_core::words::is_hidden;
 
 /// The most characters of a name in the trust file.
 const NAME: usize = 63;
@@ -12,7 +12,7 @@ pub(crate) fn check_sentence(text: &str, most: usize) -> Result<(), String> {
     if text.trim() != text || text.is_empty() {
         return Err("it is empty, or begins or ends with a space".into());
     }
-    if text.chars().any(hidden) {
+    if text.chars().any(is_hidden) {
         return Err("it has a control character, or one that can't be seen".into());
     }
     match text.chars().count() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::Timestamp;
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use serde_json::{Value, json};
 
 use crate::digest::is_sha256;
@@ -188,11 +188,11 @@ impl Statement {
         let mut fields = Fields::from_value(parse(text)?)?;
         let of = fields.take_text("_type")?;
         if of != TYPE {
-            return Err(StatementError::Foreign(shown(&of, 80)));
+            return Err(StatementError::Foreign(escape_line(&of, 80)));
         }
         let kind = fields.take_text("predicateType")?;
         let Some(topic) = Topic::ALL.into_iter().find(|topic| topic.predicate_type() == kind) else {
-            return Err(StatementError::Foreign(shown(&kind, 80)));
+            return Err(StatementError::Foreign(escape_line(&kind, 80)));
         };
         let subjects = take_subjects(&mut fields)?;
         let predicate = parse_predicate(fields.take_object("predicate")?, topic)?;

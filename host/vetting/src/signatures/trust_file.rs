@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use serde_json::Value;
 
 use crate::digest::strip_sha256_prefix;
@@ -124,7 +124,7 @@ fn syntax_error(text: &str, error: &toml::de::Error) -> TrustError {
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
     // The first line: the others would show what is there.
     let why = error.message().lines().next().unwrap_or_default();
-    TrustError::Syntax { line, column, why: shown(why, 200) }
+    TrustError::Syntax { line, column, why: escape_line(why, 200) }
 }
 
 fn toml_to_json(path: &str, value: toml::Value) -> Result<Value, JsonError> {
@@ -148,7 +148,7 @@ fn toml_to_json(path: &str, value: toml::Value) -> Result<Value, JsonError> {
         toml::Value::Table(table) => {
             let dot = if path.is_empty() { "" } else { "." };
             let fields = table.into_iter().map(|(name, value)| {
-                let value = toml_to_json(&format!("{path}{dot}{}", shown(&name, 80)), value)?;
+                let value = toml_to_json(&format!("{path}{dot}{}", escape_line(&name, 80)), value)?;
                 Ok((name, value))
             });
             Value::Object(fields.collect::<Result<_, JsonError>>()?)
@@ -219,7 +219,7 @@ fn read_key(signer: &Fields, path: &str, keys: &mut KeyReader<'_>) -> Result<Pub
     check_sentence(path, REASON).map_err(|why| signer.invalid_value("keys", why))?;
     let (field, path) = (signer.field_path("keys"), path.to_owned());
     match keys(&path) {
-        Err(why) => Err(TrustError::Unreadable { field, path, why: shown(&why, 300) }),
+        Err(why) => Err(TrustError::Unreadable { field, path, why: escape_line(&why, 300) }),
         Ok(text) => PublicKey::from_pem(&text).map_err(|why| TrustError::Key { field, path, why }),
     }
 }
@@ -234,7 +234,7 @@ fn take_words(fields: &mut Fields, name: &str) -> Result<BTreeSet<String>, JsonE
     let mut words = BTreeSet::new();
     for text in list {
         check_word(&text)
-            .map_err(|why| fields.invalid_value(name, format!("`{}`: {why}", shown(&text, 64))))?;
+            .map_err(|why| fields.invalid_value(name, format!("`{}`: {why}", escape_line(&text, 64))))?;
         if !words.insert(text.clone()) {
             return Err(fields.invalid_value(name, format!("it has `{text}` twice")));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pivot_core::inventory::Inventory;
 use pivot_core::mapping::NamespaceMap;
-use pivot_core::planner::plan;
+use pivot_core::planner::make_plan;
 use pivot_core::relations::Relations;
 use pivot_core::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Kind, KindLabels, Object};
@@ -71,7 +71,7 @@ fn refused(kind: &Arc<Kind>, mut body: Value) -> BTreeSet<&'static str> {
     ];
     let mut scope = Scope::new(Namespaces::All);
     scope.namespace_map = NamespaceMap::new([("old".to_owned(), "new".to_owned())]).unwrap();
-    let plan = plan(&Inventory::new(objects), &scope, &Relations::default(), &[]);
+    let plan = make_plan(&Inventory::new(objects), &scope, &Relations::default(), &[]);
     assert_eq!(plan.steps.len(), 2, "{}: {plan:?}", kind.group_kind);
     plan.refusals.iter().map(|refusal| refusal.code).filter(|code| code.starts_with("namespace-")).collect()
 }

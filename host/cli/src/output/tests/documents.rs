@@ -73,9 +73,11 @@ fn a_plan_matches_its_schema() {
         let mut scope = Scope::new(scope);
         scope.accept.insert_kind(Risk::OwnerDropped, GroupKind::new("g", "K"));
         scope.clusters.insert(ClusterName::new("ns", "edge"));
-        scope.also_copy.insert(Part::all(GroupKind::new("", "Secret")));
+        scope.also_copy.insert(Part::of_kind(GroupKind::new("", "Secret")));
         scope.from_manifests.insert(Added { object: capi("Cluster", "edge"), uid: Uid("added-1".into()) });
-        scope.exclude.extend([Part::all(GroupKind::new("g", "K")), Part::one(&capi("Machine", "m"))]);
+        scope
+            .exclude
+            .extend([Part::of_kind(GroupKind::new("g", "K")), Part::of_object(&capi("Machine", "m"))]);
         check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, &reported, (&moves, &next)));
     }
 }

@@ -403,7 +403,7 @@ fn remedies() -> String {
         name: "metal3".into(),
         version: "v1.11.0".into(),
     };
-    let parts = || [Part::one(&cluster())].into();
+    let parts = || [Part::of_object(&cluster())].into();
     let mut text = String::new();
     let mut last = Some(Remedy::ByHand { what: "look at the log".into() });
     while let Some(remedy) = last {

@@ -38,7 +38,7 @@ fn additions(texts: &[&str]) -> Vec<Addition> {
 
 fn refused(case: &Case, text: &str, expected: Expect) {
     let (plan, _) = case.plan_with(&[addition(text)], &SERVED);
-    assert!(plan.added().next().is_none());
+    assert!(plan.added_steps().next().is_none());
     let lines = plan
         .refusals
         .iter()
@@ -68,7 +68,7 @@ fn what_is_added_comes_last_and_out_of_its_file() {
         assert_eq!((object.key(), &object.meta.uid), (step.key.clone(), &step.uid));
         assert_eq!(object.value().unwrap()["data"] == json!({"of": "the file"}), step.added_from().is_some());
     }
-    assert_eq!((plan.kept().count(), plan.added().count()), (0, 3));
+    assert_eq!((plan.kept_steps().count(), plan.added_steps().count()), (0, 3));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn what_the_move_takes_anyway_can_not_be_added() {
     // What stays there is another object.
     let excluded = case().carry(&["ConfigMap"]).exclude(&["ConfigMap ns/bom"]);
     let (plan, _) = excluded.plan_with(&[addition("ConfigMap ns/bom")], &SERVED);
-    assert_eq!(plan.added().count(), 1);
+    assert_eq!(plan.added_steps().count(), 1);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn files_name_namespaces_as_the_target_does() {
     case.scope.namespace_map = crate::mapping::NamespaceMap::new(pairs).unwrap();
     let (plan, inventory) =
         case.plan_with(&additions(&["ConfigMap prod/bom", "ConfigMap other/bom"]), &SERVED);
-    let added: Vec<_> = plan.added().map(|step| step.key.to_string()).collect();
+    let added: Vec<_> = plan.added_steps().map(|step| step.key.to_string()).collect();
     assert_eq!(
         (added, plan.refusals),
         (vec!["ConfigMap ns/bom".to_owned(), "ConfigMap other/bom".to_owned()], vec![])

@@ -89,7 +89,7 @@ fn what_is_owned_by_something_that_stays_is_refused() {
     let kinds = |kinds: &[&str]| {
         let plan = Case::new(ONE).namespace("ns").carry(kinds).plan();
         assert_eq!(plan.refusals, []);
-        let carried = plan.steps.iter().filter(|step| step.is_carried());
+        let carried = plan.steps.iter().filter(|step| step.is_chosen_by_user());
         carried.map(|step| step.key.to_string()).collect::<Vec<_>>().join(", ")
     };
     assert_eq!(kinds(&["ConfigMap"]), "ConfigMap ns/bom");
@@ -231,7 +231,7 @@ fn what_moves_anyway_moves_and_what_is_excluded_or_left_stays() {
 fn definitions_of_kinds_are_not_carried() {
     let mut case = Case::new(ONE).namespace("ns");
     let definitions = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
-    case.scope.also_copy.insert(Part::all(definitions));
+    case.scope.also_copy.insert(Part::of_kind(definitions));
     assert_eq!(codes(&case), "also-copied-definition");
 }
 
@@ -250,7 +250,7 @@ const LABELLED: &str = "
 
 fn labelled(parts: &[&str]) -> Case {
     let mut case = Case::new(LABELLED).namespace("ns").drop_owner("Widget");
-    case.scope.also_copy.extend(parts.iter().map(|part| typed::part(part).unwrap()));
+    case.scope.also_copy.extend(parts.iter().map(|part| typed::parse_part(part).unwrap()));
     case
 }
 
@@ -273,12 +273,12 @@ fn what_has_a_label_is_carried_as_if_it_were_named() {
     // Without a namespace it is searched where the move is about.
     let plan = labelled(&["Secret:hand-on=yes", "Secret/keys/root"]).plan();
     let carried: Vec<String> =
-        plan.steps.iter().filter(|step| step.is_carried()).map(|step| step.key.to_string()).collect();
+        plan.steps.iter().filter(|step| step.is_chosen_by_user()).map(|step| step.key.to_string()).collect();
     assert_eq!(carried, ["Secret keys/root", "Secret ns/made", "Secret ns/pull"]);
     // All of a namespace is what people made there.
     let plan = labelled(&["Secret/keys/*"]).plan();
     let carried: Vec<String> =
-        plan.steps.iter().filter(|step| step.is_carried()).map(|step| step.key.to_string()).collect();
+        plan.steps.iter().filter(|step| step.is_chosen_by_user()).map(|step| step.key.to_string()).collect();
     assert_eq!(carried, ["Secret keys/aws", "Secret keys/root"]);
 }
 
@@ -299,16 +299,16 @@ fn what_has_a_label_and_cannot_be_carried_refuses_the_move() {
     assert_eq!(codes(&case), "also-copied-excluded");
     let mut case =
         Case::new("Cluster ns/a\nCluster ns/b\nSecret ns/b-ca ! label=hand-on:yes").clusters(&["ns/a"]);
-    case.scope.also_copy.insert(typed::part("Secret:hand-on").unwrap());
+    case.scope.also_copy.insert(typed::parse_part("Secret:hand-on").unwrap());
     assert_eq!(codes(&case), "belongs-to-what-stays");
 }
 
 #[test]
 fn what_has_a_label_stays_if_that_is_excluded() {
     let mut case = labelled(&["Secret"]);
-    case.scope.exclude.insert(typed::part("Secret:hand-on=no").unwrap());
+    case.scope.exclude.insert(typed::parse_part("Secret:hand-on=no").unwrap());
     let plan = case.plan();
     let carried: Vec<String> =
-        plan.steps.iter().filter(|step| step.is_carried()).map(|step| step.key.to_string()).collect();
+        plan.steps.iter().filter(|step| step.is_chosen_by_user()).map(|step| step.key.to_string()).collect();
     assert_eq!(carried, ["Secret ns/pull"]);
 }

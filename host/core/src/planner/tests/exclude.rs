@@ -175,7 +175,7 @@ fn misspelled_kinds_are_corrected() {
         ),
     ] {
         let mut case = Case::new(ONE);
-        case.scope.exclude.insert(Part::all(GroupKind::new(group, kind)));
+        case.scope.exclude.insert(Part::of_kind(GroupKind::new(group, kind)));
         let refusals = case.plan().refusals;
         let missing = refusals.iter().find(|refusal| refusal.code == "excluded-missing").unwrap();
         let expected = format!(r#"{{"remedy":"exclude-instead","parts":[{{"kind":{meant}}}]}} | "#);

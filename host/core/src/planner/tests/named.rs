@@ -200,7 +200,7 @@ fn what_is_kept_for_another_cluster_and_owned_by_the_named_one_is_refused() {
          InfraCluster ns/b < Cluster ns/b ! text=a-kubeconfig",
     )
     .clusters(&["ns/a"]);
-    let kept: Vec<String> = case.plan().kept().map(|step| step.key.to_string()).collect();
+    let kept: Vec<String> = case.plan().kept_steps().map(|step| step.key.to_string()).collect();
     assert_eq!(kept, ["Secret ns/a-kubeconfig"]);
     assert_eq!(collected(&case).len(), 1, "{:?}", collected(&case));
 }
@@ -212,7 +212,7 @@ fn what_a_host_that_stays_needs_is_kept() {
         "Cluster ns/a\nCluster ns/b\nSecret ns/s ! of=a move\nMachine ns/mb < Cluster ns/b\nHost ns/hb",
     );
     let case = case.link("Host ns/hb", "Machine ns/mb").need("Host ns/hb", "Secret ns/s").clusters(&["ns/a"]);
-    let kept: Vec<String> = case.plan().kept().map(|step| step.key.to_string()).collect();
+    let kept: Vec<String> = case.plan().kept_steps().map(|step| step.key.to_string()).collect();
     assert_eq!(kept, ["Secret ns/s"]);
 }
 
@@ -222,7 +222,7 @@ fn all_clusters_named_is_all_of_them_with_what_they_refer_to() {
     let (named, all) = (case.plan(), Case::new(TWO).plan());
     let not_referred: Vec<_> = keys(&all).difference(&keys(&named)).cloned().collect();
     assert_eq!(not_referred, ["Identity spare", "Pool ns/spare"]);
-    assert_eq!(named.kept().count(), 0, "{}", render(&named));
+    assert_eq!(named.kept_steps().count(), 0, "{}", render(&named));
     assert_eq!((collected(&case).len(), named.refusals.len()), (0, 0));
     // One after another is all at once.
     let one_by_one: BTreeSet<String> =
@@ -284,7 +284,7 @@ fn what_says_that_it_is_another_clusters_is_not_taken_along_unnamed() {
             "{label}: {}",
             render(&plan)
         );
-        assert!(plan.moved().all(|step| step.key.name != "mb"), "{label}: {}", render(&plan));
+        assert!(plan.moved_steps().all(|step| step.key.name != "mb"), "{label}: {}", render(&plan));
         let with_both = Case::new(&text).clusters(&["ns/a", "ns/b"]).plan();
         assert_eq!(with_both.refusals, [], "{label}");
     }
@@ -449,7 +449,7 @@ fn a_namespace_that_only_has_what_is_referred_to_does_not_move() {
     .clusters(&["ns/a"])
     .plan();
     assert_eq!(plan.moving, ["ns".to_owned()].into());
-    assert_eq!(plan.kept().map(|step| step.key.name.as_str()).collect::<Vec<_>>(), ["quick", "quick"]);
+    assert_eq!(plan.kept_steps().map(|step| step.key.name.as_str()).collect::<Vec<_>>(), ["quick", "quick"]);
 }
 
 /// Hosts belong to Clusters by label alone where no plugin says more.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::Object;
 use crate::inventory::Inventory;
-use crate::planner::plan;
+use crate::planner::make_plan;
 use crate::relations::Relations;
 use crate::scope::{Namespaces, Scope};
 use crate::testing::{Case, objects};
@@ -97,7 +97,7 @@ fn dropping_a_kind_keeps_references_to_owners_that_move() {
 #[test]
 fn w4_an_owner_that_is_only_a_name_is_no_cluster_of_the_plan() {
     let case = Case::new("Secret ns/s < Cluster other/gone ! move");
-    assert_eq!(case.plan().clusters(), 0);
+    assert_eq!(case.plan().count_clusters(), 0);
 }
 
 // proves: I5, W3
@@ -186,7 +186,7 @@ fn an_owner_that_is_named_as_something_else_is_refused() {
         change(&mut body["metadata"]);
         objects.push(Object::from_value(secret.kind.clone(), &body).unwrap());
         let scope = Scope::new(Namespaces::All);
-        let plan = plan(&Inventory::new(objects), &scope, &Relations::default(), &[]);
+        let plan = make_plan(&Inventory::new(objects), &scope, &Relations::default(), &[]);
         plan.refusals
             .iter()
             .map(|refusal| format!("{}: {refusal}", refusal.code))

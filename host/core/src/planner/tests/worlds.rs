@@ -11,7 +11,7 @@ use crate::inventory::Inventory;
 use crate::mapping::NamespaceMap;
 use crate::part::Part;
 use crate::plan::{Fate, Plan};
-use crate::planner::plan;
+use crate::planner::make_plan;
 use crate::relations::Relations;
 use crate::risk::Risk;
 use crate::scope::{ClusterName, Namespaces, Scope};
@@ -63,7 +63,7 @@ fn shuffled<T>(mut all: Vec<T>, dice: Dice) -> Vec<T> {
 }
 
 fn planned(objects: Vec<Object>, scope: &Scope) -> Plan {
-    plan(&Inventory::new(objects), scope, &Relations::default(), &[])
+    make_plan(&Inventory::new(objects), scope, &Relations::default(), &[])
 }
 
 /// Scopes with each of the flags that change what moves, for this world.
@@ -79,10 +79,10 @@ fn scopes(world: &World, objects: &[Object], dice: Dice) -> Vec<(&'static str, S
         ("--cluster", Scope { clusters: [named].into(), ..all.clone() }),
         (
             "--exclude KIND",
-            Scope { exclude: [Part::all(any("kind").kind.group_kind.clone())].into(), ..all.clone() },
+            Scope { exclude: [Part::of_kind(any("kind").kind.group_kind.clone())].into(), ..all.clone() },
         ),
-        ("--exclude", Scope { exclude: [Part::one(&any("excluded").key())].into(), ..all.clone() }),
-        ("--also-copy", Scope { also_copy: [Part::one(&any("carried").key())].into(), ..all.clone() }),
+        ("--exclude", Scope { exclude: [Part::of_object(&any("excluded").key())].into(), ..all.clone() }),
+        ("--also-copy", Scope { also_copy: [Part::of_object(&any("carried").key())].into(), ..all.clone() }),
     ];
     for risk in [Risk::OwnerDropped, Risk::DependentsLost, Risk::Shared] {
         let mut scope = all.clone();
@@ -145,7 +145,7 @@ fn every_object_is_a_step_or_stays() {
         let mut read: Vec<Key> = objects.iter().map(Object::key).collect();
         read.sort();
         // What lies in other namespaces is nothing that a move of one has read.
-        read.retain(|key| scope.includes(key.namespace.as_deref()) || accounted.contains(&key));
+        read.retain(|key| scope.includes_namespace(key.namespace.as_deref()) || accounted.contains(&key));
         assert_eq!(accounted, read.iter().collect::<Vec<_>>(), "{at}");
     });
 }
@@ -163,7 +163,7 @@ fn excluded_objects_and_the_others_are_everything() {
         for number in 0..6 {
             let excluded =
                 dice.about(&format!("excluded {number}")).pick(&objects.iter().collect::<Vec<_>>()).key();
-            let scope = Scope { exclude: [Part::one(&excluded)].into(), ..all.clone() };
+            let scope = Scope { exclude: [Part::of_object(&excluded)].into(), ..all.clone() };
             let plan = planned(objects.clone(), &scope);
             let rest = moves(&plan);
             assert!(!rest.contains(&excluded), "seed {seed}: {excluded}");

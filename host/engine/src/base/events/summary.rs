@@ -28,11 +28,11 @@ impl From<&Plan> for Summary {
     fn from(plan: &Plan) -> Self {
         Self {
             objects: plan.steps.len(),
-            moved: plan.moved().count(),
-            kept: plan.kept().count(),
-            from_manifests: plan.added().count(),
-            clusters: plan.clusters(),
-            cluster_classes: plan.cluster_classes(),
+            moved: plan.moved_steps().count(),
+            kept: plan.kept_steps().count(),
+            from_manifests: plan.added_steps().count(),
+            clusters: plan.count_clusters(),
+            cluster_classes: plan.count_cluster_classes(),
             stay: plan.stays.len(),
         }
     }

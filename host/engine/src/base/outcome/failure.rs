@@ -275,7 +275,7 @@ impl Failure {
         let (most, names) = if all { (usize::MAX, usize::MAX) } else { (MAX_LINES, MAX_LISTED_NAMES) };
         match self {
             Self::Refused(refusals) if refusals.len() != 1 => {
-                let groups = Refusal::grouped(refusals);
+                let groups = Refusal::group_similar(refusals);
                 let lines = groups.iter().map(|group| group.line(&group.first.to_string(), names)).collect();
                 list_items(&format!("{} problems:", groups.len()), lines, most)
             }

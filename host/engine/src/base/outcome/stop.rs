@@ -62,7 +62,9 @@ impl Stop {
     pub fn passes(&self) -> bool {
         self.phase.is_none()
             && match &self.failure {
-                Failure::Refused(refusals) => !refusals.is_empty() && refusals.iter().all(Refusal::passes),
+                Failure::Refused(refusals) => {
+                    !refusals.is_empty() && refusals.iter().all(Refusal::is_transient)
+                }
                 Failure::Unreachable { side, .. } => *side == Side::Target,
                 Failure::Place { side, error, .. } => *side == Side::Target && error.is_transient(),
                 _ => false,

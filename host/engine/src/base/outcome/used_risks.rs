@@ -24,7 +24,7 @@ impl UsedRisks {
 
     /// Returns the accepted risks that were not used.
     pub(crate) fn find_unused(&self, accepted: &AcceptedRisks) -> AcceptedRisks {
-        accepted.without(&self.lock())
+        accepted.difference(&self.lock())
     }
 
     fn lock(&self) -> MutexGuard<'_, AcceptedRisks> {

@@ -19,7 +19,7 @@ pub(crate) fn describe_path(path: &str, secret_data: bool) -> String {
     if secret_data {
         "a path that is withheld (the plugin sees the data of Secrets)".to_owned()
     } else {
-        words::line(path, MAX_PATH_BYTES)
+        words::to_line(path, MAX_PATH_BYTES)
     }
 }
 

@@ -73,7 +73,8 @@ impl PluginServices {
     /// Returns services confined to the objects that move. Release lists from before they named the moving namespaces include a shared class's
     /// namespace, too: namespaces that the user didn't ask for stay closed.
     pub(crate) fn for_move(self: &Arc<Self>, view: &PluginView) -> Arc<dyn Services> {
-        let moving = view.namespaces.iter().filter(|namespace| self.scope.includes(Some(namespace)));
+        let moving =
+            view.namespaces.iter().filter(|namespace| self.scope.includes_namespace(Some(namespace)));
         Arc::new(MoveServices {
             answers: self.clone(),
             namespaces: moving.cloned().collect(),
@@ -166,7 +167,7 @@ impl MoveServices {
 impl Services for MoveServices {
     async fn read(&self, _plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
         let Query { side, kind, namespace, name, confined } = query;
-        let Some(kind) = self.answers.kinds.of(side).get(&kind) else {
+        let Some(kind) = self.answers.kinds.get(side).get(&kind) else {
             return Err(ServiceError::new("no-such-kind", format!("the {side} has no {kind}")));
         };
         let name = name.as_deref();
@@ -182,7 +183,7 @@ impl Services for MoveServices {
     }
 
     async fn providers(&self, plugin: &str, side: Side) -> Result<Vec<Provider>, ServiceError> {
-        let mut known = self.answers.providers.of(side).lock().await;
+        let mut known = self.answers.providers.get(side).lock().await;
         if let Some((read, providers)) = &*known
             && read.elapsed() < PROVIDERS_KNOWN
         {

@@ -108,7 +108,7 @@ impl ClusterSides<'_> {
                     return Ok(Some(Running::Now(describe_running(&target.own_name(&cluster.key()), id))));
                 }
                 (true, true) => paused.push(cluster),
-                (false, false) if !cluster.meta.deleting() => strangers.push(cluster),
+                (false, false) if !cluster.meta.is_being_deleted() => strangers.push(cluster),
                 (false, _) => {}
             }
         }
@@ -118,8 +118,9 @@ impl ClusterSides<'_> {
                 target.own_name(there)
             ))));
         }
-        paused
-            .retain(|copy| copy.meta.marked(&record.move_id) && !pause::is_ours(&copy.meta, &record.move_id));
+        paused.retain(|copy| {
+            copy.meta.has_mark(&record.move_id) && !pause::is_ours(&copy.meta, &record.move_id)
+        });
         if paused.is_empty() || self.sides.source.end_kind.is_files() {
             return Ok(None);
         }
@@ -174,7 +175,7 @@ impl ClusterSides<'_> {
     async fn keep_unmarked(self, record: &Record, others: Vec<Object>) -> Result<Vec<Key>, Failure> {
         let mut running = Vec::new();
         for other in others {
-            if !other.meta.deleting() && !is_paused(&self.sides.target, &other)? {
+            if !other.meta.is_being_deleted() && !is_paused(&self.sides.target, &other)? {
                 running.push(other);
             }
         }
@@ -249,17 +250,18 @@ impl ClusterSides<'_> {
         for cluster in self.list_originals(record).await? {
             let key = cluster.key();
             let copy = copies.iter().find(|copy| copy.key() == key && mark.is_on(&key, &copy.meta));
-            let runs =
-                match copy.filter(|copy| !copy.meta.deleting() && is_written(&copy.meta, &cluster.meta)) {
-                    Some(copy) if !is_paused(target, copy)? => {
-                        let (there, here) = tokio::try_join!(
-                            read_identity(source, &self.kinds.source, &cluster),
-                            read_identity(target, &self.kinds.target, copy)
-                        )?;
-                        there.is_same(&here)
-                    }
-                    _ => false,
-                };
+            let runs = match copy
+                .filter(|copy| !copy.meta.is_being_deleted() && is_written(&copy.meta, &cluster.meta))
+            {
+                Some(copy) if !is_paused(target, copy)? => {
+                    let (there, here) = tokio::try_join!(
+                        read_identity(source, &self.kinds.source, &cluster),
+                        read_identity(target, &self.kinds.target, copy)
+                    )?;
+                    there.is_same(&here)
+                }
+                _ => false,
+            };
             if !runs {
                 without.push(key);
             }
@@ -274,7 +276,7 @@ impl ClusterSides<'_> {
         let mut twice = Vec::new();
         for cluster in self.list_originals(record).await? {
             let key = cluster.key();
-            let copy = copies.iter().find(|copy| copy.key() == key && !copy.meta.deleting());
+            let copy = copies.iter().find(|copy| copy.key() == key && !copy.meta.is_being_deleted());
             let Some(copy) = copy else { continue };
             if is_paused(source, &cluster)? || is_paused(target, copy)? {
                 continue;
@@ -298,7 +300,7 @@ impl ClusterSides<'_> {
         moved: &BTreeSet<Uid>,
     ) -> Result<Option<Vec<Key>>, Failure> {
         let copies = list_clusters(&self.sides.target, &self.kinds.target, record).await?;
-        let copies = copies.into_iter().filter(|copy| is_copy(record, copy) && !copy.meta.deleting());
+        let copies = copies.into_iter().filter(|copy| is_copy(record, copy) && !copy.meta.is_being_deleted());
         let copied: BTreeSet<Key> = copies.map(|copy| copy.key()).collect();
         if copied.is_empty() {
             return Ok(None);
@@ -307,7 +309,8 @@ impl ClusterSides<'_> {
         let mut is_back = !awake.is_empty();
         for cluster in self.list_originals(record).await? {
             let key = cluster.key();
-            if cluster.meta.deleting() || !moved.contains(&cluster.meta.uid) || !copied.contains(&key) {
+            if cluster.meta.is_being_deleted() || !moved.contains(&cluster.meta.uid) || !copied.contains(&key)
+            {
                 continue;
             }
             is_back = true;
@@ -367,7 +370,9 @@ impl ClusterSides<'_> {
         }
         let mut running = BTreeSet::new();
         for (key, identity) in &wanted {
-            let Some(copy) = copies.get(key).filter(|copy| !copy.meta.deleting()) else { return Ok(None) };
+            let Some(copy) = copies.get(key).filter(|copy| !copy.meta.is_being_deleted()) else {
+                return Ok(None);
+            };
             // A later move may have marked it again.
             let marked = summary.is_some() || is_copy(record, copy);
             let rests = asleep.contains(key) && !matches!(said, ReportedEnd::Nothing);
@@ -399,8 +404,8 @@ impl ClusterSides<'_> {
 /// Returns true if controllers have written to a copy since it was unpaused, by the target's clock: that was the last write of this
 /// program.
 pub(crate) fn is_written(copy: &Meta, original: Option<&Meta>) -> bool {
-    let since = copy.written_by_us().or(copy.creation_timestamp.as_deref()).unwrap_or_default();
-    copy.written_by_others(since, original)
+    let since = copy.last_own_write().or(copy.creation_timestamp.as_deref()).unwrap_or_default();
+    copy.is_written_by_others(since, original)
 }
 
 /// Says that a copy runs.

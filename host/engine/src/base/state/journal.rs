@@ -63,7 +63,7 @@ impl Journal {
 
     /// Returns those of the namespaces that a stored record names, so that a rollback finds them.
     pub(crate) fn recorded_namespaces(&self, namespaces: &BTreeSet<String>) -> BTreeSet<String> {
-        let written = self.first_side().and_then(|side| self.at.of(side).as_ref());
+        let written = self.first_side().and_then(|side| self.at.get(side).as_ref());
         let written = written.map_or(&[][..], |stored| &stored.record.created_namespaces);
         namespaces.iter().filter(|name| written.contains(name)).cloned().collect()
     }
@@ -94,17 +94,17 @@ impl Journal {
     }
 
     async fn write(&mut self, side: Side, record: &Record, list: Option<String>) -> Result<(), Failure> {
-        let Some(records) = self.records.of(side) else { return Err(no_record()) };
+        let Some(records) = self.records.get(side) else { return Err(no_record()) };
         // Notes are added to a record that the other side may have written. While a record can't be read, no move of that cluster
         // continues.
-        let believable = record.believable();
+        let believable = record.check_bounds();
         believable.map_err(|what| Failure::Declined(format!("the {what} of this move can't be right")))?;
-        let written = match self.at.of(side) {
+        let written = match self.at.get(side) {
             Some(stored) if stored.record == *record && list.is_none() => return Ok(()),
             Some(stored) => records.update(stored, record, list).await?,
             None => records.create(record, list).await?,
         };
-        *self.at.of_mut(side) = Some(written);
+        *self.at.get_mut(side) = Some(written);
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl Journal {
             phase: Phase::Committed,
             release_chunks,
             release_digest: Some(list.digest()),
-            release_uids: Some(list.uids()),
+            release_uids: Some(list.uid_set()),
             kinds,
             committed_at: None,
             ..self.record.clone()
@@ -230,7 +230,7 @@ impl Journal {
             phase: Phase::Committed,
             release_chunks: there.release_chunks,
             release_digest: Some(list.digest()),
-            release_uids: Some(list.uids()),
+            release_uids: Some(list.uid_set()),
             source_went_back: true,
             ..self.record.clone()
         };
@@ -408,9 +408,9 @@ impl Journal {
             }
         };
         let forget = async {
-            let Some(records) = self.records.of(last) else { return };
+            let Some(records) = self.records.get(last) else { return };
             // A failure costs nothing: the next move that ends tries again.
-            if let Err(failure) = records.forget_old(kinds.of(last), &self.record.scope).await {
+            if let Err(failure) = records.forget_old(kinds.get(last), &self.record.scope).await {
                 tracing::debug!(%failure, "leftovers of old moves were not removed");
             }
         };
@@ -421,7 +421,7 @@ impl Journal {
     /// The last write: the record that decided until the end becomes the summary that the move leaves behind.
     pub(crate) async fn finish(&mut self, finished: &Finished) -> Result<(), Failure> {
         let last = self.last_side();
-        if let (Some(records), Some(stored)) = (self.records.of(last), self.at.of(last)) {
+        if let (Some(records), Some(stored)) = (self.records.get(last), self.at.get(last)) {
             records.finish(stored, finished).await?;
         }
         self.at = Both::default();
@@ -483,7 +483,9 @@ impl Journal {
     }
 
     async fn forget_record(&self, side: Side, summary: &RolledBackMove) -> Result<(), Failure> {
-        let (Some(records), Some(stored)) = (self.records.of(side), self.at.of(side)) else { return Ok(()) };
+        let (Some(records), Some(stored)) = (self.records.get(side), self.at.get(side)) else {
+            return Ok(());
+        };
         if self.first_side() != Some(side) {
             return records.remove(stored).await;
         }
@@ -513,7 +515,7 @@ pub(crate) struct Imports {
 /// Splits a list into pieces, which are stored next to the record. A short list is stored in the record itself: with one write,
 /// neither exists without the other.
 fn split_list(list: &ReleaseList) -> (Vec<String>, Option<String>) {
-    let mut chunks = list.chunks(CHUNK_BYTES);
+    let mut chunks = list.to_chunks(CHUNK_BYTES);
     let inline = if chunks.len() == 1 { chunks.pop() } else { None };
     (chunks, inline)
 }

@@ -97,7 +97,7 @@ impl Leases {
     /// When this program wrote a Lease last, by the server's clock. A server that doesn't say so gives none.
     pub(crate) async fn read_time(&self, name: &str) -> Result<Option<String>, Failure> {
         let lease = self.handle.get(&self.kind, &self.key(name)).await?;
-        Ok(lease.and_then(|lease| lease.meta.written_by_us().map(str::to_owned)))
+        Ok(lease.and_then(|lease| lease.meta.last_own_write().map(str::to_owned)))
     }
 
     /// Returns all existing Leases of moves.

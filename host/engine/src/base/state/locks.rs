@@ -161,7 +161,7 @@ fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Names a run in its leases: no two runs have the same name, and people read who runs it.
 fn new_holder_name(operator: &str) -> String {
-    let who = words::line(operator, MAX_OPERATOR_BYTES);
+    let who = words::to_line(operator, MAX_OPERATOR_BYTES);
     let run = uuid::Uuid::new_v4();
     if who.is_empty() { format!("pivot-host/{run}") } else { format!("pivot-host/{run} ({who})") }
 }

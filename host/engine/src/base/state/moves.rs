@@ -61,7 +61,7 @@ impl FoundMove {
     /// The record that decides: the source's until it says Committed, then the target's.
     pub(crate) fn deciding_record(&self) -> Option<(Side, &Record)> {
         match (&self.at.source, &self.at.target) {
-            (Some(source), Some(target)) if source.record.phase.committed() => {
+            (Some(source), Some(target)) if source.record.phase.is_committed() => {
                 Some((Side::Target, &target.record))
             }
             (Some(source), _) => Some((Side::Source, &source.record)),
@@ -156,7 +156,7 @@ impl Moves {
         };
         if let (Some(id), true, false) = (id, named.is_empty(), self.0.is_empty()) {
             let there: Vec<String> = self.0.iter().map(FoundMove::describe).collect();
-            let id = words::line(id, MAX_ID_BYTES);
+            let id = words::to_line(id, MAX_ID_BYTES);
             return Err(Failure::Declined(format!(
                 "no move {id} is under way; there are: {}",
                 some_of(&there, MAX_NAMED_MOVES)
@@ -207,7 +207,7 @@ pub(crate) fn refuse_for_other_author(other: &Record) -> Failure {
     Failure::BegunByOther {
         move_id: other.move_id.clone(),
         phase: other.phase,
-        author: words::line(&other.started_by, MAX_ID_BYTES),
+        author: words::to_line(&other.started_by, MAX_ID_BYTES),
     }
 }
 
@@ -240,7 +240,7 @@ fn found_move(
     source_answers: bool,
 ) -> FoundMove {
     if let (Some(source), Some(target)) = (&at.source, &mut at.target)
-        && source.record.phase.committed()
+        && source.record.phase.is_committed()
     {
         match is_of_earlier_attempt(&source.record, &target.record) {
             // Of the attempt that the source committed last, the target has nothing.

@@ -77,7 +77,7 @@ impl RecordNamespace {
         let Some(kind) = &self.kind else { return Ok(FoundNamespace::There) };
         let key = Key::new(kind.group_kind.clone(), None, &self.name);
         match self.handle.get(kind, &key).await {
-            Ok(Some(there)) if there.meta.deleting() => Ok(FoundNamespace::Deleting),
+            Ok(Some(there)) if there.meta.is_being_deleted() => Ok(FoundNamespace::Deleting),
             Ok(Some(_)) => Ok(FoundNamespace::There),
             Ok(None) => Ok(FoundNamespace::Absent),
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(FoundNamespace::Unreadable),

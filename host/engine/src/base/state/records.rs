@@ -71,7 +71,7 @@ pub(crate) struct Stored {
 
 impl Stored {
     pub(crate) fn new(record: Record, list: Option<String>, meta: Meta) -> Self {
-        let written = meta.written_by_us().map(str::to_owned);
+        let written = meta.last_own_write().map(str::to_owned);
         let Meta { name, resource_version, creation_timestamp, .. } = meta;
         Self { record, name, resource_version, created: creation_timestamp, written, list }
     }
@@ -184,7 +184,7 @@ impl Records {
     async fn read_record(&self, name: &str) -> Result<Option<Stored>, Failure> {
         let object = self.handle.get(&self.kind, &self.key(name)).await?;
         object
-            .filter(|object| object.meta.labelled(LABEL))
+            .filter(|object| object.meta.has_label(LABEL))
             .map(|object| self.parse_stored(&object))
             .transpose()
     }
@@ -488,7 +488,7 @@ impl Records {
             Err(PlaceError::Conflict(why) | PlaceError::NotFound(why)) => {
                 Ok(match self.handle.get(&self.kind, &key).await? {
                     // Our own write, whose answer got lost.
-                    Some(there) if there.meta.labelled(label) => Replaced::Yes,
+                    Some(there) if there.meta.has_label(label) => Replaced::Yes,
                     Some(_) => Replaced::Changed(why),
                     None => Replaced::Gone(why),
                 })
@@ -503,7 +503,7 @@ impl Records {
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Default::default(),
             read => read?,
         };
-        let committed = under_way.into_iter().filter(|stored| stored.record.phase.committed());
+        let committed = under_way.into_iter().filter(|stored| stored.record.phase.is_committed());
         let committed = committed.map(|stored| stored.record.move_id);
         Ok(committed.chain(ended.into_iter().map(|ended| ended.move_id)).collect())
     }

@@ -278,7 +278,7 @@ impl Game {
     async fn under_way(&self) -> Vec<(String, bool)> {
         let status = run::status(self.stage.setup()).await.unwrap();
         self.world.told("a status", &format!("{status:?}"));
-        status.moves.into_iter().map(|one| (one.record.move_id, one.record.phase.committed())).collect()
+        status.moves.into_iter().map(|one| (one.record.move_id, one.record.phase.is_committed())).collect()
     }
 
     /// Rolls back what can be rolled back; says whether all is as it was then.

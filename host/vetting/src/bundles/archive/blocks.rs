@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Read};
 
-use pivot_core::words::shown;
+use pivot_core::words::escape_line;
 use tar::Header;
 
 use super::error::{ArchiveError, NAME};
@@ -95,7 +95,7 @@ pub(super) fn check_only_times(data: &[u8], at: u64) -> Result<(), ArchiveError>
         let (body, after) = split_record(rest).ok_or(ArchiveError::BadExtension(at))?;
         let key = body.split(|byte| *byte == b'=').next().unwrap_or_default();
         if !matches!(key, b"mtime" | b"atime" | b"ctime") {
-            return Err(ArchiveError::Extension(shown(&String::from_utf8_lossy(key), NAME)));
+            return Err(ArchiveError::Extension(escape_line(&String::from_utf8_lossy(key), NAME)));
         }
         rest = after;
     }
