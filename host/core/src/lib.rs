@@ -1,42 +1,42 @@
-//! The pure core of pivot-host: what the objects are, who owns whom, what moves and in which order.
+//! The pure core of pivot-host: objects, their owners, the selection of objects to move, and their order.
 //!
 //! Nothing here does IO, asks the clock or is async: everything is a value that can be printed, serialised and compared in a
 //! test. IO lives in the crates around it (places, engine, runtime).
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`names`] | labels, annotations and groups that mean something, spelled once |
+//! | [`names`] | labels, annotations and API groups, each spelled only here |
 //! | [`kind`] | the name of a kind, its served versions, whether it is labelled for moving |
 //! | [`object`] | one object: its metadata parsed, its body as the bytes the server sent |
 //! | [`merge`] | JSON merge patches: apply, invert, derive |
-//! | [`scope`] | what the user asked for and which dangers were accepted |
+//! | [`scope`] | the scope of a move, with the accepted risks |
 //! | [`mapping`] | namespaces that have another name in the target |
-//! | [`inventory`] | everything that was read, each object once |
-//! | [`relations`] | what plugins said about objects |
+//! | [`inventory`] | all objects that were read, each once |
+//! | [`relations`] | relations between objects that plugins returned |
 //! | [`soft`] | links that no owner reference expresses |
-//! | [`reach`] | how far plugins' relations reach |
-//! | [`part`] | all objects of a kind, or one, as people name them |
-//! | [`graph`], [`select`], `named`, `mentions`, `exclude`, `carry` | who owns whom, and which objects are in the set |
-//! | [`plan`] | what moves, what is kept, what stays, in which order |
-//! | [`planner`] | makes a plan from what was read |
+//! | [`reach`] | the reach of plugins' relations |
+//! | [`part`] | all objects of a kind, or one, as users name them |
+//! | [`graph`], [`select`], `named`, `mentions`, `exclude`, `carry` | owners and dependents, and the set of objects that move |
+//! | [`plan`] | the objects that move, are kept or stay, and their order |
+//! | [`planner`] | makes a plan from the inventory |
 //! | [`addition`], [`added`] | objects from files, and how they are added to a plan |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | checks before anything is changed |
-//! | [`typed`] | kinds and parts as people type them |
+//! | [`typed`] | parses kinds and parts that users type |
 //! | [`usable`] | whether a move can work with the names of objects and kinds |
-//! | [`pause`] | how objects are paused, and how each pause is undone |
+//! | [`pause`] | patches that pause objects, and that undo each pause |
 //! | [`body`] | the body that creates a copy, and whether the answer matches it |
-//! | [`release`] | which source objects are deleted at the end, in which state, in which order |
-//! | [`readiness`] | what must be observed in the target before anything is deleted |
+//! | [`release`] | the list of source objects to delete at the end, in order |
+//! | [`readiness`] | observations in the target that are required before anything is deleted |
 //! | [`record`], [`mod@format`] | the state that outlives a run, and the version of its format |
-//! | [`route`] | what each side is, and what a move does with it |
-//! | [`treatment`] | what a move does with one object |
-//! | [`saved_plan`] | a plan in a file, and how it differs from what a move finds |
-//! | [`hooks`] | what plugins return |
+//! | [`route`] | the kind of each side, and the effects of a move on it |
+//! | [`treatment`] | the effect of a move on one object |
+//! | [`saved_plan`] | a plan in a file, and its comparison with the objects that a move finds |
+//! | [`hooks`] | the answers of plugins |
 //! | [`plugin_set`] | the plugins of two parties, compared |
 //! | [`side`] | the two sides of a move, and a pair with one value for each |
-//! | [`refusal`], [`remedy`] | a reason to refuse a move, and what the user can do about it |
-//! | [`mod@describe`] | one Cluster as a tree, with what it says of its state |
-//! | [`network`] | networks, and addresses that are reached only if the operator names them |
+//! | [`refusal`], [`remedy`] | a reason to refuse a move, and its remedies |
+//! | [`mod@describe`] | one Cluster as a tree, with its state |
+//! | [`network`] | networks, and addresses that only the operator can allow |
 //! | [`grouped`] | findings about many objects in one line |
 //! | [`shell`] | commands that users can paste |
 //! | [`words`] | text from elsewhere, as one bounded line |

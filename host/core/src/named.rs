@@ -1,15 +1,15 @@
-//! What moves of a selection if Clusters are named.
+//! Restricts a selection to the Clusters that the user names.
 //!
-//! Never more than without names: of everything that would move, the named Clusters with what is below them, and what these refer
-//! to, by owner, link, a plugin's need or a reference in a body (`mentions.rs`), with what that takes along. Other Clusters and what
-//! is below them are left out, unless a named Cluster uses it too: then it is shared.
+//! Named Clusters never add an object to a move. The move has the named Clusters with the objects below them, and the objects that
+//! these refer to: by owner, link, a plugin's need or a reference in a body (`mentions.rs`). Other Clusters stay, with the objects
+//! below them. An object below another Cluster is shared if a named Cluster uses it too.
 //!
-//! What is shared with anything that stays is copied and kept (`fate.rs`). Only what nothing acts on can be shared: Secrets and other
-//! objects of Kubernetes itself, templates, classes and resource sets. Of everything else, controllers on both sides would act on the
-//! same machine, or give out the same address: it is refused, by name, unless its kind is accepted.
+//! Objects that are shared with anything that stays are copied and kept (`fate.rs`). Only objects without a controller can be shared:
+//! Secrets and other objects of Kubernetes itself, templates, classes and resource sets. For all other objects, controllers on both
+//! sides would act on the same machine, or assign the same address. Such a move is refused, unless the user accepts the kind.
 //!
-//! Whatever a named Cluster doesn't own is kept as long as other Clusters stay in its namespace, if it can be: nobody can tell from
-//! here that none of them will ever use it.
+//! While other Clusters stay in the namespace, objects that no named Cluster owns are kept if possible: any of these Clusters may
+//! use them later.
 //!
 //! Objects that the user excludes stay as well, whether Clusters are named or not: what they use is shared with them in the same way.
 
@@ -102,7 +102,7 @@ struct Finder<'a> {
     /// If none is named: all that move.
     named: &'a BTreeSet<usize>,
     excluded: &'a BTreeSet<usize>,
-    /// What would move if no Cluster were named.
+    /// The objects that would move if no Cluster were named.
     all: &'a [Option<Chosen>],
     mentions: Mentions,
     /// Objects of Clusters that are not named, with their Cluster.
@@ -111,7 +111,7 @@ struct Finder<'a> {
     claimed: BTreeMap<usize, Vec<usize>>,
 }
 
-/// What uses something that is shared: an object that stays, and the Cluster that it belongs to.
+/// A user of a shared object: an object that stays, and the Cluster that it belongs to.
 #[derive(Clone, Copy)]
 struct User {
     object: usize,
@@ -135,29 +135,29 @@ impl Finder<'_> {
         self.all.get(object).is_some_and(Option::is_some)
     }
 
-    /// Whether it moves with everything it owns, and is no Cluster.
+    /// Returns true if an object moves with everything it owns, and is no Cluster.
     fn is_root(&self, object: usize) -> bool {
         self.all.get(object) == Some(&Some(Chosen::Root)) && !self.is_cluster(object)
     }
 
-    /// Whether it moves by itself.
+    /// Returns true if an object moves by itself.
     fn is_alone(&self, object: usize) -> bool {
         matches!(self.all.get(object), Some(Some(Chosen::Root | Chosen::Labelled)))
     }
 
-    /// Whether copies on both sides do no harm: nothing acts on it.
+    /// Returns true if no controller acts on an object, so that copies on both sides are harmless.
     fn is_passive(&self, object: usize) -> bool {
         self.matches(object, |object| is_passive(&object.kind.group_kind))
     }
 
-    /// Whether Clusters on both sides may use it.
+    /// Returns true if Clusters on both sides may use an object.
     fn is_sharable(&self, object: usize) -> bool {
         let accepted =
             |object: &Object| self.scope.accept.contains_kind(Risk::Shared, &object.kind.group_kind);
         self.is_passive(object) || self.is_acceptable(object) && self.matches(object, accepted)
     }
 
-    /// Whether the user can accept that it is on both sides: it moves by itself, or is a pool.
+    /// Returns true if the user can accept that an object is on both sides: it moves by itself, or is a pool.
     fn is_acceptable(&self, object: usize) -> bool {
         let by_itself = matches!(
             self.all.get(object),
@@ -232,7 +232,7 @@ impl Finder<'_> {
         others
     }
 
-    /// Whether it matters what this object uses if it stays: anything if Clusters are named, otherwise only what is excluded.
+    /// Returns true if an object that stays can share the objects that it uses. Without named Clusters, only excluded objects can.
     fn is_asked(&self, object: usize) -> bool {
         !self.scope.clusters.is_empty() || self.excluded.contains(&object)
     }
@@ -271,8 +271,8 @@ impl Finder<'_> {
         own
     }
 
-    /// What the selection refers to, directly or not, and what that takes along. Returns what it refers to and may not have, with
-    /// what refers to it.
+    /// Adds the objects that the selection refers to, directly or not, and the objects that move with them. Returns the objects that
+    /// may not be added, each with an object that refers to it.
     fn add_referred(&self, selection: &mut Selection) -> BTreeMap<usize, usize> {
         let mut queue: VecDeque<usize> = selection.iter().collect();
         let (mut entered, mut borrowed) = (BTreeSet::new(), BTreeMap::new());
@@ -319,7 +319,7 @@ impl Finder<'_> {
         borrowed
     }
 
-    /// Another Cluster's Secrets are its own: its keys have no business where it isn't.
+    /// Returns true if an object may be added to the selection. The Secrets of another Cluster stay with it.
     fn may_enter(&self, object: usize) -> bool {
         let theirs = self.others.contains_key(&object);
         let passive = self.is_passive(object)

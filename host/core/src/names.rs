@@ -19,9 +19,9 @@ pub const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 /// Annotation on each object this tool created in a target: the move's id. It is identical on all objects of a move, because
 /// controllers propagate annotations from owners to dependents.
 pub const MARK: &str = "pivot-host.io/move";
-/// Annotation beside the mark: the UID of the source's object, and the proof that this move made the copy of it.
+/// Annotation next to the mark: the UID of the source's object, and the proof that this move made the copy.
 pub const COPY_OF: &str = "pivot-host.io/copy-of";
-/// On what the user added to the target: of the source it has no copy.
+/// Annotation on an object that was created from a manifest. The source has no such object.
 pub const ADDED: &str = "pivot-host.io/added";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
 pub const UNDO: &str = "pivot-host.io/undo";
@@ -31,14 +31,14 @@ pub const OUT_OF_DATE: &str = "pivot-host.io/out-of-date";
 pub const RECORD: &str = "pivot-host.io/record";
 /// Label of the summary that an ended move leaves instead.
 pub const FINISHED: &str = "pivot-host.io/finished";
-/// Label of the summary that a move leaves instead if it was rolled back. Nothing may take it for a move that ended.
+/// Label of the summary that a move leaves if it was rolled back. A move that ended has another label.
 pub const ROLLED_BACK: &str = "pivot-host.io/rolled-back";
-/// Label of the Leases that are locks of moves.
+/// Label of the Leases that serialise moves.
 pub const LOCK: &str = "pivot-host.io/lock";
 /// Types of Secrets that are credentials of one cluster, or say what is installed in it.
 pub const SECRETS_OF_ONE_CLUSTER: [&str; 3] =
     ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token", "helm.sh/release.v1"];
-/// How the names of all begin that is kept of moves: records, release lists and locks.
+/// Prefix of the names of records, release lists and leases.
 pub const STATE: &str = "pivot-host";
 /// Namespace of leases and records on both sides, unless the user names another.
 pub const RECORD_NAMESPACE: &str = "pivot-host-records";

@@ -1,4 +1,4 @@
-//! Networks, and addresses that nobody else may choose to have connected to.
+//! Networks, and addresses that only the operator may choose to connect to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Returns true if it contains the address.
+    /// Returns true if the network contains an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(net), IpAddr::V4(a)) => {
@@ -28,7 +28,7 @@ impl Network {
         }
     }
 
-    /// Returns true if it contains all of the other.
+    /// Returns true if the network contains all addresses of another.
     pub fn covers(&self, other: &Self) -> bool {
         self.bits <= other.bits && self.contains(other.address)
     }

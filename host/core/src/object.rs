@@ -84,7 +84,7 @@ impl OwnerReference {
     }
 }
 
-/// Bytes that an owner, and a pair of texts, take beside their texts.
+/// Bytes that an owner, and a pair of texts, take in addition to their texts.
 const OWNER: usize = 128;
 const PAIR: usize = 64;
 
@@ -102,7 +102,7 @@ pub struct Meta {
     pub resource_version: String,
     /// Counts changes of the spec.
     pub generation: Option<i64>,
-    /// When it was created, by the server's clock; times of one server can be compared as text.
+    /// Time of the creation, by the server's clock. Times of one server can be compared as text.
     pub creation_timestamp: Option<String>,
     /// Set while the object waits for its finalizers.
     pub deletion_timestamp: Option<String>,
@@ -114,7 +114,7 @@ pub struct Meta {
     pub finalizers: Vec<String>,
     /// Owners.
     pub owner_references: Vec<OwnerReference>,
-    /// Who owns which fields: only as much as it takes to find server-side appliers.
+    /// Owners of the fields: only the data that finds server-side appliers.
     pub(crate) managed_fields: Vec<ManagedFields>,
     /// Held for as long as this is.
     #[serde(skip)]
@@ -131,7 +131,7 @@ pub(crate) struct ManagedFields {
     pub(crate) operation: String,
     /// Empty, or `status`.
     pub(crate) subresource: String,
-    /// When it last changed something, by the server's clock.
+    /// Time of the manager's last change, by the server's clock.
     pub(crate) time: Option<String>,
 }
 
@@ -163,33 +163,33 @@ impl Meta {
         self.forget_managers();
     }
 
-    /// Drops who owns which fields, which matters only where an object is compared or copied.
+    /// Drops the owners of the fields. They matter only where an object is compared or copied.
     pub fn forget_managers(&mut self) {
         self.managed_fields = Vec::new();
     }
 
-    /// Whether the annotation exists, whatever its value.
+    /// Returns true if the annotation exists, with any value.
     pub fn has_annotation(&self, key: &str) -> bool {
         self.annotations.contains_key(key)
     }
 
-    /// Whether the label exists, whatever its value.
+    /// Returns true if the label exists, with any value.
     pub fn has_label(&self, key: &str) -> bool {
         self.labels.contains_key(key)
     }
 
-    /// Whether the object is being deleted.
+    /// Returns true if the object is being deleted.
     pub fn is_being_deleted(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
 
-    /// Whether a server-side applier owns fields of the object, so that ownership must be restored.
+    /// Returns true if a server-side applier owns fields of the object, so that ownership must be restored.
     pub fn has_applier(&self) -> bool {
         self.managed_fields.iter().any(|m| m.operation == "Apply" && m.subresource.is_empty())
     }
 
-    /// Whether anyone but this program has written to the object since a time, by the server's clock. Managed fields that match
-    /// the source object's may have been copied, and prove nothing.
+    /// Returns true if a client other than this program has written to the object since a time, by the server's clock. Managed
+    /// fields that match the source object's may have been copied, and prove nothing.
     pub fn is_written_by_others(&self, since: &str, source: Option<&Self>) -> bool {
         let copied = source.map_or(&[][..], |source| &source.managed_fields);
         self.managed_fields.iter().any(|m| {
@@ -199,13 +199,13 @@ impl Meta {
         })
     }
 
-    /// Returns when this program last wrote to the object, by the server's clock. A server that doesn't say so gives none.
+    /// Returns the time of this program's last write to the object, by the server's clock; none if the server doesn't report it.
     pub fn last_own_write(&self) -> Option<&str> {
         let ours = self.managed_fields.iter().filter(|m| m.manager == names::FIELD_MANAGER);
         ours.filter_map(|m| m.time.as_deref()).max()
     }
 
-    /// Whether the object carries the given move's mark.
+    /// Returns true if the object has the mark of a move.
     pub fn has_mark(&self, move_id: &str) -> bool {
         self.annotations.get(names::MARK).is_some_and(|id| id == move_id)
     }
@@ -214,7 +214,7 @@ impl Meta {
 /// The deepest nesting of a body: slightly less than the JSON parser's own limit, 128.
 pub const DEPTH: usize = 120;
 
-/// Why a body could not be read.
+/// An error in an object's body.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
     /// Not JSON, or metadata of an unexpected shape. Contains no part of the body, which may be secret.
@@ -222,9 +222,9 @@ pub enum ObjectError {
     Unreadable {
         /// The expected kind.
         kind: GroupKind,
-        /// Where reading stopped.
+        /// Position of the error.
         line: usize,
-        /// Where reading stopped.
+        /// Position of the error.
         column: usize,
     },
     /// Parsing it would overflow a reasonable stack.
@@ -238,9 +238,9 @@ pub enum ObjectError {
 /// An object as one side has it.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// Its kind, shared by all objects of a list.
+    /// Kind of the object. All objects of a list share it.
     pub kind: Arc<Kind>,
-    /// Its metadata.
+    /// Metadata of the object.
     pub meta: Meta,
     raw: Bytes,
 }
@@ -268,14 +268,14 @@ impl Object {
         Self::parse(kind, Bytes::from(value.to_string()))
     }
 
-    /// Its key.
+    /// Returns the key of the object.
     pub fn key(&self) -> Key {
         let namespace = if self.kind.namespaced { self.meta.namespace.as_deref() } else { None };
         Key::new(self.kind.group_kind.clone(), namespace, &self.meta.name)
     }
 
-    /// Whether the body is nested deeper than [`DEPTH`]. Metadata is parsed without looking at the rest, so without this check
-    /// nobody would notice before the body is parsed. Scans the bytes, without recursion.
+    /// Returns true if the body is nested deeper than [`DEPTH`]. Metadata is parsed without the rest, so without this check the
+    /// nesting would show only when the body is parsed. Scans the bytes, without recursion.
     pub(crate) fn is_too_deep(&self) -> bool {
         let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
         for byte in self.raw.iter() {
@@ -295,12 +295,12 @@ impl Object {
         false
     }
 
-    /// The body as received.
+    /// Returns the body as received.
     pub fn raw(&self) -> &Bytes {
         &self.raw
     }
 
-    /// The parsed body, with `apiVersion` and `kind` filled in (items of lists of built-in kinds lack them).
+    /// Parses the body, and sets `apiVersion` and `kind`, which items in lists of built-in kinds lack.
     pub fn value(&self) -> Result<Value, ObjectError> {
         let mut value: Value = serde_json::from_slice(&self.raw).map_err(|e| ObjectError::Unreadable {
             kind: self.kind.group_kind.clone(),

@@ -21,7 +21,7 @@ pub(crate) struct Order {
     pub(crate) sequence: Vec<usize>,
     /// The predecessors of each object.
     pub(crate) after: BTreeMap<usize, BTreeSet<usize>>,
-    /// One cycle for each knot of owner references that no accepted drop breaks: each object is owned by the next, the last by
+    /// One cycle for each knot of owner references that no accepted drop breaks. Each object is owned by the next, the last by
     /// the first.
     pub(crate) cycles: Vec<Vec<usize>>,
     /// Owner references (dependent, owner) that are dropped to break a cycle.
@@ -71,7 +71,7 @@ pub(crate) fn order_selection(
     order
 }
 
-/// The layer of each object, by Kahn's algorithm; none if there is a cycle.
+/// Returns the layer of each object, by Kahn's algorithm; none if there is a cycle.
 fn assign_layers(count: usize, set: &[usize], edges: &[Edge]) -> Option<Vec<usize>> {
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut waits = vec![0_usize; count];
@@ -140,7 +140,7 @@ struct Knots {
 }
 
 impl Knots {
-    /// Kosaraju's algorithm, because it keeps its stack on the heap: chains of owners can have any length.
+    /// Finds the knots by Kosaraju's algorithm. Its stack is on the heap, because chains of owners can have any length.
     fn find<'a>(set: &[usize], edges: impl Iterator<Item = &'a Edge>) -> Self {
         let mut graph: DiGraph<usize, (), u32> = DiGraph::new();
         let nodes: BTreeMap<usize, NodeIndex<u32>> =
@@ -157,12 +157,12 @@ impl Knots {
         Self { of }
     }
 
-    /// Whether both ends of an edge are in one knot; an object that owns itself is a knot.
+    /// Returns true if both ends of an edge are in one knot. An object that owns itself is a knot.
     fn contains_edge(&self, edge: &Edge) -> bool {
         self.of.get(&edge.owner) == self.of.get(&edge.dependent)
     }
 
-    /// One cycle in each knot: from its first object to owners inside it, until an object repeats.
+    /// Returns one cycle of each knot: from its first object to owners inside the knot, until an object repeats.
     fn find_cycles(&self, edges: &[Edge]) -> Vec<Vec<usize>> {
         let mut owner_of: BTreeMap<usize, usize> = BTreeMap::new();
         for edge in edges.iter().filter(|edge| edge.hard && self.contains_edge(edge)) {

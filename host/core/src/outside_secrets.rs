@@ -1,7 +1,7 @@
 //! Secrets and ConfigMaps that an object names outside of its namespace: credentials, mostly.
 //!
-//! Those of its namespace move or stay beside it. What lies elsewhere no move copies, and nothing but such a name shows that the object
-//! needs it. An object that is in no namespace may name one of its provider's namespace, and not say which that is.
+//! Secrets and ConfigMaps of the object's own namespace move or stay with it. No move copies others, and only the name shows that
+//! the object needs them. A cluster-scoped object may name a Secret in its provider's namespace without naming that namespace.
 
 use std::collections::BTreeSet;
 

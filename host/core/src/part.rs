@@ -1,4 +1,4 @@
-//! A part of what a side has, as people name it: all objects of a kind, those of a namespace or with a label, or one object.
+//! A part of a side's objects, as users name it: all objects of a kind, those of a namespace or with a label, or one object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,10 +28,10 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ObjectName {
-    /// Its namespace; none if it is cluster-scoped.
+    /// Namespace of the object; none if it is cluster-scoped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
 }
 
@@ -39,9 +39,9 @@ pub struct ObjectName {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Label {
-    /// Its key.
+    /// Key of the label.
     pub key: String,
-    /// Its value; none: any.
+    /// Value of the label; none matches any value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
@@ -54,23 +54,23 @@ impl Label {
 }
 
 impl Part {
-    /// All objects of a kind.
+    /// Returns the part of all objects of a kind.
     pub fn of_kind(kind: GroupKind) -> Self {
         Self { kind, object: None, within: None, label: None }
     }
 
-    /// One object.
+    /// Returns the part of one object.
     pub fn of_object(key: &Key) -> Self {
         let object = ObjectName { namespace: key.namespace.clone(), name: key.name.clone() };
         Self { object: Some(object), ..Self::of_kind(key.group_kind.clone()) }
     }
 
-    /// Whether somebody meant just these objects, by a name or a label: not whatever there is.
+    /// Returns true if the part selects objects by a name or a label, rather than all objects that exist.
     pub(crate) fn is_deliberate(&self) -> bool {
         self.object.is_some() || self.label.is_some()
     }
 
-    /// Whether an object is part of it.
+    /// Returns true if an object belongs to the part.
     pub fn covers(&self, object: &Object) -> bool {
         let Meta { namespace, name, labels, .. } = &object.meta;
         self.kind == object.kind.group_kind
@@ -78,7 +78,7 @@ impl Part {
             && self.label.as_ref().is_none_or(|label| label.is_on(labels))
     }
 
-    /// Whether an object could be part of it, for all that its name says.
+    /// Returns true if an object with this key could belong to the part. The object's label isn't checked.
     pub fn may_cover(&self, key: &Key) -> bool {
         self.kind == key.group_kind && self.matches_name(key.namespace.as_ref(), &key.name)
     }
@@ -90,14 +90,14 @@ impl Part {
     }
 }
 
-/// Whether an object belongs to any of these.
+/// Returns true if an object belongs to any of the parts.
 pub fn contains_object(parts: &BTreeSet<Part>, object: &Object) -> bool {
     let of_kind = parts.range(Part::of_kind(object.kind.group_kind.clone())..);
     of_kind.take_while(|part| part.kind == object.kind.group_kind).any(|part| part.covers(object))
 }
 
-/// As people write it: `Machine.cluster.x-k8s.io`, `Secret/ns/name`, `Identity.example.com/name`, `Secret/ns/*`, `Secret:label=value`,
-/// `Secret/ns/*:label`.
+/// As users write a part: `Machine.cluster.x-k8s.io`, `Secret/ns/name`, `Identity.example.com/name`, `Secret/ns/*`,
+/// `Secret:label=value`, `Secret/ns/*:label`.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, object, within, label } = self;

@@ -1,9 +1,8 @@
-//! How objects are paused, and how each pause is undone.
+//! Patches that pause objects, and that undo each pause.
 //!
-//! A pause and its inverse travel together: the patch that pauses an object also writes the patch that undoes it into one
-//! annotation ([`names::UNDO`]). So unpausing needs no other state: a run on another machine, a rollback without the plugin that
-//! held the object, and the copy in the target all read it from the object itself. If it were kept in the record instead, a lost
-//! or half-written record would leave pauses that nobody can undo.
+//! The patch that pauses an object also writes its inverse into one annotation ([`names::UNDO`]). So unpausing needs no other state.
+//! A run on another machine, a rollback without the plugin that held the object, and the copy in the target read the inverse from
+//! the object itself. If the record kept it, a lost or half-written record would leave pauses that can't be undone.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use crate::merge;
 use crate::names;
 use crate::object::{Meta, Object, ObjectError};
 
-/// How pivot-host's annotations begin in a JSON pointer.
+/// Prefix of pivot-host's annotations in a JSON pointer.
 const OURS_IN_PATHS: &str = "pivot-host.io~1";
 
 /// The content of [`names::UNDO`].
@@ -23,7 +22,7 @@ struct Undo {
     patch: Value,
 }
 
-/// The change that pauses an object; none if someone else has paused it already, because then only they may unpause it.
+/// Returns the patch that pauses an object; none if it is paused already, because then only its user may unpause it.
 pub fn pause_patch(object: &Object) -> Result<Option<Value>, ObjectError> {
     if is_paused(object)? {
         return Ok(None);
@@ -35,7 +34,7 @@ pub fn pause_patch(object: &Object) -> Result<Option<Value>, ObjectError> {
     }))
 }
 
-/// The change that pauses an object whose copy took over. A run that comes later must not take that for its user's pause.
+/// Returns the patch that pauses an object whose copy took over. A later run must not mistake this pause for a user's pause.
 pub fn pause_out_of_date_patch(object: &Object, move_id: &str) -> Result<Option<Value>, ObjectError> {
     let mut change = pause_patch(object)?;
     if let Some(change) = &mut change {
@@ -49,7 +48,7 @@ pub fn is_out_of_date(meta: &Meta, move_id: &str) -> bool {
     meta.annotations.get(names::OUT_OF_DATE).is_some_and(|id| id == move_id)
 }
 
-/// The change that unpauses a Cluster or a class, whoever paused it.
+/// Returns the patch that unpauses a Cluster or a class, regardless of the origin of the pause.
 pub fn unpause_patch(object: &Object) -> Option<Value> {
     if is_cluster(object) {
         Some(json!({"spec": {"paused": null}}))
@@ -60,7 +59,7 @@ pub fn unpause_patch(object: &Object) -> Option<Value> {
     }
 }
 
-/// A change together with an annotation that holds its inverse.
+/// Adds an annotation with the inverse of a change to the change.
 pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
     let undo = Undo { move_id: move_id.to_owned(), patch: merge::invert_patch(before, &change) };
     let text = serde_json::to_value(&undo).unwrap_or_default().to_string();
@@ -68,7 +67,7 @@ pub fn with_undo(before: &Value, mut change: Value, move_id: &str) -> Value {
     change
 }
 
-/// The patch that undoes what a move did to an object; none if that move did nothing to it.
+/// Returns the patch that undoes a move's changes of an object; none if the move didn't change it.
 pub fn undo_patch(meta: &Meta, move_id: &str) -> Option<Value> {
     let undo = read_undo(meta).filter(|undo| undo.move_id == move_id)?;
     let mut patch = undo.patch;
@@ -79,8 +78,7 @@ pub fn undo_patch(meta: &Meta, move_id: &str) -> Option<Value> {
     Some(patch)
 }
 
-/// Makes of an object what it was before this move paused or held it. What others wrote as if they were another move counts as any
-/// change does.
+/// Restores an object's value to its state before this move paused or held it. Changes in the name of other moves remain.
 pub(crate) fn undo_in(meta: &Meta, move_id: &str, value: &mut Value) {
     if let Some(undo) = read_undo(meta).filter(|undo| undo.move_id == move_id) {
         merge::apply_patch(value, &undo.patch);
@@ -97,28 +95,28 @@ fn child_map<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     Some(child)
 }
 
-/// A change that triggers the object's controller and has no other effect. It is undone like a pause.
+/// Returns a patch that triggers the object's controller and has no other effect. It is undone like a pause.
 pub fn poke_patch(move_id: &str) -> Value {
     with_undo(&json!({}), json!({}), move_id)
 }
 
-/// Whether the given move only poked the object.
+/// Returns true if a move only poked the object.
 pub fn is_poke(meta: &Meta, move_id: &str) -> bool {
     read_undo(meta).is_some_and(|undo| undo.move_id == move_id && undo.patch == json!({}))
 }
 
-/// Whether the given move paused or held the object.
+/// Returns true if a move paused or held the object.
 pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
     undo_patch(meta, move_id).is_some()
 }
 
-/// Whether any move has left an undo annotation on the object.
+/// Returns true if the object has a move's undo annotation.
 pub fn has_undo(meta: &Meta) -> bool {
     read_undo(meta).is_some()
 }
 
-/// The undo annotation, if a move wrote it. Anyone with permission to annotate the object may have written another, and it is
-/// applied with this run's permissions: one that does more than undo a pause or a hold is ignored.
+/// Reads the undo annotation, if a move wrote it. Anyone with permission to annotate the object may have written another, which
+/// would be applied with this run's permissions. An annotation that does more than undo a pause or a hold is ignored.
 fn read_undo(meta: &Meta) -> Option<Undo> {
     let undo: Undo = serde_json::from_str(meta.annotations.get(names::UNDO)?).ok()?;
     let undoes = |(path, value): (String, &Value)| {
@@ -136,7 +134,7 @@ fn read_undo(meta: &Meta) -> Option<Undo> {
     (nothing || pivot_bounds::patch_leaves(&undo.patch).into_iter().all(undoes)).then_some(undo)
 }
 
-/// Whether a field or annotation of the object itself makes Cluster API's controllers leave it alone.
+/// Returns true if a field or annotation of the object itself makes Cluster API's controllers ignore it.
 pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
     #[derive(Deserialize)]
     struct View {
@@ -154,8 +152,8 @@ pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
     Ok(is_cluster(object) && object.view::<View>()?.spec.paused == Some(true))
 }
 
-/// Returns who set the pause in a Cluster's spec, by the server's field managers, if this program is not among them. A server that says
-/// nothing of that gives none.
+/// Returns the field manager that set the pause in a Cluster's spec; none if this program is among the managers, or if the server
+/// doesn't report them.
 pub fn paused_by_another(cluster: &Object) -> Result<Option<String>, ObjectError> {
     let body = cluster.value()?;
     let entries = body.pointer("/metadata/managedFields").and_then(Value::as_array);
@@ -168,12 +166,12 @@ pub fn paused_by_another(cluster: &Object) -> Result<Option<String>, ObjectError
     }
 }
 
-/// Why an object can't be copied yet although its Cluster is paused.
+/// A reason why an object can't be copied yet although its Cluster is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pending {
     /// A provider set the block-move annotation on it.
     Blocked,
-    /// Its controller reports a `Paused` condition that is not true yet.
+    /// The object's controller reports a `Paused` condition that is not true yet.
     NotAcknowledged,
 }
 
@@ -186,7 +184,7 @@ impl std::fmt::Display for Pending {
     }
 }
 
-/// Whether to keep waiting for the object after the pause.
+/// Returns the reason to keep waiting for an object after the pause, if there is one.
 pub fn find_pending(object: &Object, assume_paused: bool) -> Result<Option<Pending>, ObjectError> {
     if object.meta.has_annotation(names::BLOCK_MOVE) {
         return Ok(Some(Pending::Blocked));
@@ -202,7 +200,7 @@ pub fn find_pending(object: &Object, assume_paused: bool) -> Result<Option<Pendi
 /// A status condition.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Condition {
-    /// Its type.
+    /// Type of the condition.
     #[serde(rename = "type", default)]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
@@ -213,7 +211,7 @@ pub struct Condition {
     pub observed_generation: Option<i64>,
 }
 
-/// The conditions of an object's status, in the current contract: objects of an older API version keep them under
+/// Reads the conditions of an object's status in the current contract. Objects of an older API version have them in
 /// `status.v1beta2`.
 pub fn read_conditions(object: &Object) -> Result<Vec<Condition>, ObjectError> {
     #[derive(Deserialize, Default)]

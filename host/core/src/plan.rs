@@ -1,7 +1,7 @@
-//! The plan: what moves, what is copied and kept, what stays, in which order, and what prevents it.
+//! The plan: objects that move, are kept or stay, their order, and the reasons to refuse the move.
 //!
-//! A plan is a pure function of what was read, what the user asked for and what plugins returned. It can be printed, compared and
-//! serialised; the engine carries it out.
+//! A plan is a pure function of the inventory, the scope and the plugins' relations. It can be printed, compared and serialised.
+//! The engine carries it out.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ mod foreseen;
 
 pub use foreseen::{ChangingHook, Content, InTarget, PluginChange};
 
-/// What a move would do.
+/// The effects of a move.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
@@ -27,7 +27,7 @@ pub struct Plan {
     pub stays: Vec<Stay>,
     /// The reasons to refuse the move.
     pub refusals: Vec<Refusal>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<Note>,
     /// The namespaces that move. The Secret of a cluster-scoped identity, or an object that a plugin brings along, doesn't make
     /// its namespace one of them.
@@ -39,12 +39,12 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
-    /// Its index in the inventory.
+    /// Index of the object in the inventory.
     #[serde(skip)]
     pub object: usize,
-    /// Its key.
+    /// Key of the object.
     pub key: Key,
-    /// Its UID in the source, or what takes its place for an object that is added.
+    /// UID in the source. An object from a manifest has a substitute.
     pub uid: Uid,
     /// The steps, all with smaller indices, whose objects must exist first: owners and link targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -52,48 +52,48 @@ pub struct Step {
     /// Owner references that the copy will lack.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dropped_owners: Vec<OwnerReference>,
-    /// What happens to it in the source.
+    /// Effect on the object in the source.
     pub fate: Fate,
-    /// Why it is in the set.
+    /// Reason why the object is in the set.
     pub why: Why,
-    /// The Cluster that it belongs to, or is labelled with.
+    /// Cluster that the object belongs to, or is labelled with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Key>,
-    /// What the target has under its name, once it was asked; none if that has to be created.
+    /// Object of the target with that name, once the target was read; none if the object must be created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_target: Option<InTarget>,
-    /// What plugins change, once they were asked.
+    /// Changes by plugins, once the plugins were called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<PluginChange>,
-    /// What identifies its content; only a plan that is made to be looked at has it.
+    /// Content digest. Set only for `plan` and dry runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
 }
 
-/// What happens to a source object once its copy is live.
+/// Effect on a source object once its copy is live.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Fate {
-    /// It is deleted there.
+    /// The object is deleted from the source.
     Move,
-    /// It stays there too.
+    /// The object also stays in the source.
     Keep(KeepReason),
-    /// The source doesn't have it: it is created from a manifest.
+    /// The source doesn't have the object. It is created from a manifest.
     FromManifest,
 }
 
-/// Why an object is copied but not deleted.
+/// A reason why an object is copied but not deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum KeepReason {
-    /// It is cluster-scoped, so others may use it.
+    /// The object is cluster-scoped, so others may use it.
     Global,
-    /// It belongs to a cluster-scoped object.
+    /// The object belongs to a cluster-scoped object.
     BelowGlobal {
         /// The cluster-scoped object.
         root: Key,
     },
-    /// It is, or belongs to, a ClusterClass that others use.
+    /// The object is, or belongs to, a ClusterClass that others use.
     SharedClass {
         /// The class.
         class: Key,
@@ -115,7 +115,7 @@ pub enum KeepReason {
     AlsoCopied,
     /// Clusters were named, or objects excluded, and something that stays uses it as well.
     Shared {
-        /// What.
+        /// The object that stays.
         by: Key,
     },
     /// A plugin asks to keep it.
@@ -127,19 +127,19 @@ pub enum KeepReason {
     },
 }
 
-/// Why an object is in the set.
+/// A reason why an object is in the set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Why {
-    /// It moves with everything it owns: by kind, or by label.
+    /// The object moves with everything it owns, because of its kind or label.
     Root,
-    /// It belongs to this root.
+    /// The object belongs to this root.
     Below(Key),
-    /// Clusters were named, and this object of theirs refers to it.
+    /// Clusters were named, and this object of theirs refers to the object.
     Referred(Key),
-    /// It, or its kind, is labelled to move.
+    /// The object, or its kind, is labelled to move.
     Labelled,
-    /// No rule selects it: the user also copies it.
+    /// No rule selects the object. The user also copies it.
     AlsoCopied,
     /// Created from a manifest.
     FromManifest {
@@ -157,7 +157,7 @@ pub enum Why {
     AddedByPlugin {
         /// The plugin.
         plugin: String,
-        /// The object that brings it: the root that the plugin says it belongs to, or the object that the plugin says needs it.
+        /// The root that the plugin links the object with, or the object that needs it according to the plugin.
         with: Key,
     },
 }
@@ -166,47 +166,47 @@ pub enum Why {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stay {
-    /// Its key.
+    /// Key of the object.
     pub key: Key,
-    /// Why it stays.
+    /// Reason why the object stays.
     pub reason: StayReason,
 }
 
-/// Why an object stays.
+/// A reason why an object stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StayReason {
-    /// It lives in a namespace that is not moved.
+    /// The object is in a namespace that is not moved.
     OtherNamespace,
     /// The user excludes it.
     Excluded,
     /// Other Clusters were named, and nothing of theirs refers to it.
     NotNamed,
-    /// It belongs to a Cluster that was not named.
+    /// The object belongs to a Cluster that was not named.
     OfOtherCluster {
-        /// Which.
+        /// The Cluster.
         cluster: Key,
     },
     /// Neither its owner references nor its name link it to a Cluster.
     NotLinked,
-    /// It has no owner, and nothing marks it to move.
+    /// The object has no owner, and no label or kind makes it move.
     NotBelow,
-    /// Its owner stays.
+    /// The object's owner stays.
     OwnerStays {
         /// The owner.
         owner: Key,
     },
-    /// Its owner moves, but without its dependents.
+    /// The object's owner moves without its dependents.
     OwnerMovesAlone {
         /// The owner.
         owner: Key,
     },
-    /// Its owner is not among the objects that were read.
+    /// The object's owner is not among the objects that were read.
     OwnerNotRead {
         /// The owner, as the reference names it.
         owner: Key,
     },
-    /// Its kind takes no part in moves.
+    /// The object's kind takes no part in moves.
     KindNotLabelled {
         /// The kind.
         kind: GroupKind,
@@ -218,7 +218,7 @@ pub enum StayReason {
         /// The plugin's reason.
         reason: String,
     },
-    /// It belongs to an object that a plugin leaves.
+    /// The object belongs to an object that a plugin leaves.
     BelowLeft {
         /// The object.
         owner: Key,
@@ -227,7 +227,7 @@ pub enum StayReason {
     },
 }
 
-/// The code of the note that nothing has the label by which something is to be carried along.
+/// Code of the note that no object has the label that `--also-copy` selects.
 pub const ALSO_COPIED_NONE: &str = "also-copied-none";
 
 /// Something the user should know, which doesn't stop the move.
@@ -239,7 +239,7 @@ pub struct Note {
     /// The object, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<Key>,
-    /// What happens.
+    /// Text for the user.
     pub message: String,
 }
 
@@ -307,7 +307,7 @@ impl fmt::Display for Why {
 }
 
 impl Step {
-    /// Whether a plugin brings it along from outside the namespaces that move.
+    /// Returns true if a plugin adds the object from outside the namespaces that move.
     pub fn is_added_by_plugin(&self) -> bool {
         matches!(self.why, Why::AddedByPlugin { .. })
     }
@@ -317,7 +317,7 @@ impl Step {
         matches!(self.why, Why::AlsoCopied | Why::FromManifest { .. })
     }
 
-    /// The file that the user adds it from.
+    /// Returns the file of the manifest that the object is created from, if there is one.
     pub fn added_from(&self) -> Option<&str> {
         match &self.why {
             Why::FromManifest { file } => Some(file),
@@ -327,43 +327,43 @@ impl Step {
 }
 
 impl Plan {
-    /// Whether nothing would be copied.
+    /// Returns true if no object would be copied.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// The objects that are copied and then deleted in the source.
+    /// Returns the objects that are copied and then deleted from the source.
     pub fn moved_steps(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.fate == Fate::Move)
     }
 
-    /// The objects that are copied and stay in the source too.
+    /// Returns the objects that are copied and kept.
     pub fn kept_steps(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| matches!(step.fate, Fate::Keep(_)))
     }
 
-    /// The objects that the user adds.
+    /// Returns the objects that are created from manifests.
     pub fn added_steps(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| step.fate == Fate::FromManifest)
     }
 
-    /// Whether an object of the plan doesn't make its namespace move: that namespace stays, or a plugin brings the object along.
+    /// Returns true if an object doesn't make its namespace move: the namespace stays, or a plugin adds the object.
     pub fn is_elsewhere(&self, step: &Step) -> bool {
         let namespace = step.key.namespace.as_ref();
         step.is_added_by_plugin() || namespace.is_some_and(|namespace| !self.moving.contains(namespace))
     }
 
-    /// How many Clusters are copied.
+    /// Counts the Clusters that are copied.
     pub fn count_clusters(&self) -> usize {
         self.steps_of_kind(names::GROUP_CLUSTER, "Cluster").count()
     }
 
-    /// How many ClusterClasses are copied.
+    /// Counts the ClusterClasses that are copied.
     pub fn count_cluster_classes(&self) -> usize {
         self.steps_of_kind(names::GROUP_CLUSTER, "ClusterClass").count()
     }
 
-    /// The steps of one kind.
+    /// Returns the steps of one kind.
     pub fn steps_of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(move |step| step.key.group_kind.is(group, kind))
     }

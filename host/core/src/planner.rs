@@ -1,4 +1,4 @@
-//! The planner: makes a [`Plan`](crate::plan::Plan) from what was read, what the user asked for and what plugins returned.
+//! Makes a [`Plan`](crate::plan::Plan) from the inventory, the scope and the plugins' relations.
 
 mod clusters;
 mod make;

@@ -79,7 +79,7 @@ fn check_object(
     Ok(refusals)
 }
 
-/// Records and locks of moves say what is where. Copied to another cluster they would be wrong, and pivot-host would believe them.
+/// Refuses records and leases of moves. In another cluster their content would be wrong, and pivot-host would rely on it.
 fn refuse_own_records(object: &Object, key: &Key) -> Option<Refusal> {
     let labelled = object.meta.labels.keys().any(|label| label.starts_with(OURS));
     labelled.then(|| {
@@ -94,7 +94,7 @@ fn refuse_own_records(object: &Object, key: &Key) -> Option<Refusal> {
     })
 }
 
-/// A pause made by someone else means that they are working on the Cluster: resuming the copy would override them.
+/// Refuses a Cluster or class that this move didn't pause. A user may be working on it, and unpausing the copy would interfere.
 fn check_pause(
     object: &Object,
     key: &Key,

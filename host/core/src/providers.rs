@@ -1,4 +1,4 @@
-//! Whether the target runs the providers that the moved objects need.
+//! Checks whether the target runs the providers that the moved objects need.
 //!
 //! Like the peer: every provider of the source must be in the target, in the same version or a newer one, in any namespace.
 //! Beyond the peer: it must also watch the namespaces that move, because otherwise nothing there would be reconciled.
@@ -18,9 +18,9 @@ use crate::{Object, ObjectError, Side};
 pub struct Provider {
     /// The provider's name: `metal3`.
     pub name: String,
-    /// Its type: `InfrastructureProvider`.
+    /// Type of the provider: `InfrastructureProvider`.
     pub kind_of: String,
-    /// Its version, as written.
+    /// Version, as the inventory has it.
     pub version: String,
     /// The namespace it runs in.
     pub namespace: String,
@@ -59,7 +59,7 @@ impl Provider {
         format!("{} {}", self.kind_of, self.name)
     }
 
-    /// The parsed version, with or without a leading v.
+    /// Parses the version, with or without a leading v.
     fn parse_version(&self) -> Option<Version> {
         let text = self.version.trim();
         Version::parse(text.strip_prefix('v').unwrap_or(text)).ok()

@@ -1,8 +1,8 @@
-//! How far a plugin's relations reach: one rule for what it is shown and for what it brings along.
+//! The reach of a plugin's relations: one rule for the objects that a plugin sees and for those that it adds.
 //!
-//! A plugin is asked about objects of the namespaces in scope, and its relations stay inside those that move. Into other
-//! namespaces, and to cluster-scoped objects, it reaches exactly as far as its operator granted. What it brings from there is
-//! copied, and deleted from the source only if that was granted, too.
+//! A plugin is called for objects of the namespaces in scope, and its relations stay inside the namespaces that move. Other
+//! namespaces and cluster-scoped objects are open to it only as far as its operator granted. Objects that it adds from there are
+//! copied. They are deleted from the source only if that was granted, too.
 
 use std::collections::BTreeSet;
 
@@ -22,23 +22,23 @@ pub struct Reach {
     pub kind: GroupKind,
     /// In this namespace; [`EVERYWHERE`]: in all of them, and cluster-scoped objects.
     pub namespace: String,
-    /// Whether what is brought from there is deleted from the source.
+    /// Whether objects that the plugin adds from there are deleted from the source.
     pub delete: bool,
 }
 
 impl Reach {
-    /// The reach that covers the kind and namespace of an object.
+    /// Returns the reach that covers the kind and namespace of an object.
     pub fn for_key(key: &Key) -> Self {
         let namespace = key.namespace.clone().unwrap_or_else(|| EVERYWHERE.to_owned());
         Self { kind: key.group_kind.clone(), namespace, delete: false }
     }
 
-    /// Whether it covers objects of a kind in a namespace (none: cluster-scoped).
+    /// Returns true if the reach covers objects of a kind in a namespace (none: cluster-scoped).
     pub fn covers(&self, kind: &GroupKind, namespace: Option<&str>) -> bool {
         self.kind.covers(kind) && (self.namespace == EVERYWHERE || namespace == Some(self.namespace.as_str()))
     }
 
-    /// The intersection of both, if there is one.
+    /// Returns the intersection of two reaches, if there is one.
     pub fn meet(&self, other: &Self) -> Option<Self> {
         let kind = self.kind.narrower_of(&other.kind)?.clone();
         let namespace = match (self.namespace.as_str(), other.namespace.as_str()) {
@@ -50,27 +50,27 @@ impl Reach {
     }
 }
 
-/// Whether two objects are in the same namespace in scope: relations between them need no grant.
+/// Returns true if two objects are in the same namespace in scope. Relations between them need no grant.
 pub(crate) fn is_inside(scope: &Scope, one: &Key, other: &Key) -> bool {
     one.namespace.is_some()
         && one.namespace == other.namespace
         && scope.includes_namespace(one.namespace.as_deref())
 }
 
-/// Whether these reaches let a plugin bring an object along and, if so, whether it is then deleted from the source.
+/// Returns none if no reach lets a plugin add an object; otherwise, whether the object is then deleted from the source.
 pub(crate) fn find_grant(reaches: &[Reach], key: &Key) -> Option<bool> {
     let fit = reaches.iter().filter(|reach| reach.covers(&key.group_kind, key.namespace.as_deref()));
     fit.map(|reach| reach.delete).max()
 }
 
-/// Whether a plugin with these reaches is asked about an object.
+/// Returns true if a plugin with these reaches is called for an object.
 pub fn is_shown(object: &Object, scope: &Scope, reaches: &[Reach]) -> bool {
     let namespace = object.meta.namespace.as_deref();
     let inside = object.kind.namespaced && scope.includes_namespace(namespace);
     inside || reaches.iter().any(|reach| reach.covers(&object.kind.group_kind, namespace))
 }
 
-/// What plugins ask to have read from the source.
+/// Objects that plugins want to be read from the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// Kinds, in the namespaces in scope.
@@ -79,18 +79,18 @@ pub struct Wishes {
     pub reaches: BTreeSet<Reach>,
 }
 
-/// Whether all objects of a kind in the namespaces in scope are read.
+/// Returns true if all objects of a kind in the namespaces in scope are read.
 pub fn is_read(kind: &Kind, wishes: &Wishes) -> bool {
     kind.is_always_read() || wishes.kinds.iter().any(|wish| wish.covers(&kind.group_kind))
 }
 
-/// Whether objects of a kind in a namespace (none: cluster-scoped) are read regardless of plugins' reach. The content of all
-/// others counts for nothing ([`crate::inventory::Inventory::with_reached`]).
+/// Returns true if objects of a kind in a namespace (none: cluster-scoped) are read regardless of plugins' reach. The content of
+/// all others is ignored ([`crate::inventory::Inventory::with_reached`]).
 pub fn is_looked_for(kind: &Kind, namespace: Option<&str>, scope: &Scope) -> bool {
     if kind.namespaced { scope.includes_namespace(namespace) } else { kind.is_always_read() }
 }
 
-/// The namespaces in which objects of a kind are read, one list request each; none: all namespaces in one list.
+/// Returns the namespaces in which objects of a kind are read, with one list request each; none: all namespaces in one list.
 pub fn namespaces_to_list(kind: &Kind, wishes: &Wishes, scope: &Scope) -> BTreeSet<Option<String>> {
     let reached = || wishes.reaches.iter().filter(|reach| reach.kind.covers(&kind.group_kind));
     let everywhere = reached().any(|reach| reach.namespace == EVERYWHERE);

@@ -1,14 +1,14 @@
-//! What must be observed in the target before anything is deleted in the source.
+//! Observations in the target that are required before anything is deleted from the source.
 //!
-//! Evidence is what someone other than this tool has written there since the commit: a controller has taken over. Finalizers,
-//! labels and specs prove nothing, because they were copied. The source shows which objects to look at:
+//! Writes by clients other than this program since the commit show that a controller has taken over. Finalizers, labels and specs
+//! prove nothing, because they were copied. The source shows which objects to check:
 //!
 //! - If an object has a `Paused` condition there, its controller reports through it, and must report in the target that the
 //!   object is not paused.
 //! - Every Cluster is checked, and one object of every other kind with a status: all objects of a kind have the same controller.
 //! - Kinds without a status have no controller that writes to them; those of other kinds stand in for them.
-//! - Objects that plugins hold are inactive until they are released, and so are objects that only their controller writes to:
-//!   kinds of its API group. They are checked while they are released.
+//! - Objects that plugins hold are inactive until they are unpaused, and so are objects that only their controller writes to:
+//!   kinds of its API group. They are checked while they are unpaused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ const GOING_ON: [&str; 8] = [
 /// deleted, and no controller sets it again then.
 const OF_HEALTH_CHECKS: &str = "HealthCheckSucceeded";
 
-/// What an object's copy must report.
+/// Conditions that an object's copy must report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
     /// Whether its controller reports through a `Paused` condition.
@@ -66,17 +66,17 @@ pub struct Asked {
 /// A moved object, in its source state.
 #[derive(Clone, Copy, Debug)]
 pub struct Moved<'a> {
-    /// What it is called.
+    /// Key of the object.
     pub key: &'a Key,
     /// The source object.
     pub object: &'a Object,
-    /// Whether a user paused it: its controllers rightly do nothing.
+    /// Whether a user paused the object, so that its controllers rightly do nothing.
     pub asleep: bool,
-    /// Whether a plugin holds it.
+    /// Whether a plugin holds the object.
     pub held: bool,
 }
 
-/// Selects what to check among these objects; `accepted` kinds are not checked.
+/// Selects the objects to check. `accepted` kinds are not checked.
 pub fn select_checks(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Result<Asked, ObjectError> {
     let sleeping = moved.iter().filter(|one| one.asleep && is_cluster(&one.key.group_kind));
     let sleeping: BTreeSet<(Option<&str>, &str)> =
@@ -148,8 +148,8 @@ fn expectation_of(source: &Object) -> Result<Expectation, ObjectError> {
     Ok(Expectation { speaks_of_pause, conditions: truths, all_reported })
 }
 
-/// What is still missing in the target, in words; nothing if the expectation is met. `written`: someone other than this tool has
-/// written to it since the commit.
+/// Describes the unmet part of an expectation; none if the target's object meets it. `written` is true if a client other than this
+/// program has written to the object since the commit.
 pub fn describe_missing(
     expected: &Expectation,
     target: &Object,

@@ -24,7 +24,7 @@ use crate::words;
 
 mod format4;
 
-/// How far a move has come. A phase is recorded before its first change is made.
+/// Phase of a move. A phase is recorded before its first change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
     /// Being checked; nothing was changed. Never recorded.
@@ -36,16 +36,16 @@ pub enum Phase {
     /// The copy is complete and verified; the release list is written. No way back from here. The source's record stays here until
     /// [`Phase::Released`]; the target's, which decides from now on, goes straight to [`Phase::Live`].
     Committed,
-    /// The target's Clusters are being resumed.
+    /// The target's Clusters are being unpaused.
     Live,
     /// Source objects are being deleted. Both records say so before the first one is, and the source's stays here.
     Released,
-    /// Plugins release what they held.
+    /// The objects that plugins hold are being unpaused.
     Settled,
 }
 
 impl Phase {
-    /// Whether the target's record decides, so that the move can only go forward.
+    /// Returns true if the target's record decides, so that the move can only go forward.
     pub fn is_committed(self) -> bool {
         self >= Self::Committed
     }
@@ -66,10 +66,10 @@ pub struct Pin {
     pub version: String,
     /// Digest of component and configuration.
     pub digest: String,
-    /// Who vouched for it when the move began, and for what.
+    /// Signers of the plugin when the move began, and their claims.
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "vouchedBy")]
     pub vouched_by: Vec<String>,
-    /// What it was granted when the move began.
+    /// Permissions of the plugin when the move began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<String>,
 }
@@ -106,7 +106,7 @@ const MOST_IMPORTS: usize = 1_000;
 const MOST_PARTS: usize = 1_000;
 /// The longest text for people.
 const TEXT: usize = 10_000;
-/// How many characters are printed of a record that can't be used.
+/// Largest number of characters of an unusable record that are printed.
 const SHOWN: usize = 300;
 
 /// The version of the record's format.
@@ -144,7 +144,7 @@ pub struct Record {
     pub source: Option<Uid>,
     /// The target cluster; see [`Record::source`].
     pub target: Option<Uid>,
-    /// Whether it is a copy into a directory.
+    /// Whether the move is a copy into a directory.
     #[serde(default)]
     pub into_directory: bool,
     /// Time of the start, for people.
@@ -172,7 +172,7 @@ pub struct Record {
     /// The source's objects on the release list. Without the target, the source proves by this that it is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_uids: Option<UidSet>,
-    /// In how many chunks the release list is stored beside the record.
+    /// Number of chunks in which the release list is stored next to the record.
     pub release_chunks: usize,
     /// Whether the source went back to before the commit, and was committed again by the target's list: its objects may have other
     /// versions than the list says.
@@ -181,7 +181,7 @@ pub struct Record {
     /// The time of the commit, by the target's clock, if the target's record is older. Only that record has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub committed_at: Option<String>,
-    /// That the source is handed over in files: it stays paused until they are imported elsewhere.
+    /// Handover of the source in files: the source stays paused until they are imported elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
 }
@@ -224,12 +224,12 @@ pub struct Handover {
 }
 
 impl Record {
-    /// Whether the source is a directory of files.
+    /// Returns true if the source is a directory of files.
     pub fn is_of_files(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.0.starts_with(names::FILES))
     }
 
-    /// The files in which the source was handed over, until it is released or rolled back.
+    /// Returns the files in which the source was handed over, until the source is deleted or rolled back.
     pub fn handed_over(&self) -> Option<&Uid> {
         self.handover.as_ref()?.files.as_ref().filter(|_| !self.phase.is_committed())
     }
@@ -246,7 +246,7 @@ impl Record {
     }
 }
 
-/// Why a record can't be used. Nothing may be changed then.
+/// An error that makes a record unusable. Then the run must not change anything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// A newer program wrote it.
@@ -273,10 +273,10 @@ pub enum RecordError {
         /// Version of that program.
         written_by: String,
     },
-    /// It doesn't look like a record.
+    /// The text is not a record.
     #[error("{reason} (pivot-host {written_by} wrote it; was it edited?)")]
     Unreadable {
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
         /// The version that wrote it, if it names one.
         written_by: String,
@@ -319,8 +319,8 @@ impl Record {
         Ok(record)
     }
 
-    /// Anyone with permission to write ConfigMaps can write nonsense: everything that becomes a name, a path or a count is
-    /// bounded before it is used, and before it is written.
+    /// Checks the bounds of all values that become a name, a path or a count, before they are used and before they are written.
+    /// Anyone with permission to write ConfigMaps can write an invalid record.
     pub fn check_bounds(&self) -> Result<(), &'static str> {
         let Self {
             scope,
@@ -422,40 +422,40 @@ impl Record {
     }
 }
 
-/// The entry of a record's ConfigMap that has the record.
+/// Name of the entry with the record in its ConfigMap.
 pub const ENTRY: &str = "record.json";
-/// The same of the summary of a move that has ended.
+/// Name of the entry with the summary of a move that has ended.
 pub const SUMMARY: &str = "finished.json";
 /// Name of the entry with the summary of a move that was rolled back.
 pub const ROLLBACK_SUMMARY: &str = "rolled-back.json";
 
-/// The name of the record that a side keeps of a move.
+/// Returns the name of the record that a side keeps of a move.
 pub fn record_name(side: Side, move_id: &str) -> String {
     format!("{STATE}-{side}-{move_id}")
 }
 
-/// Manifest of a namespace for leases and records.
+/// Returns the manifest of a namespace for leases and records.
 pub fn record_namespace_manifest(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-/// The name of a piece of a move's release list.
+/// Returns the name of a piece of a move's release list.
 pub fn piece_name(move_id: &str, number: usize) -> String {
     format!("{}{number}", pieces_prefix(move_id))
 }
 
-/// How the names of all pieces begin.
+/// Returns the prefix of the names of all pieces.
 pub fn pieces_prefix(move_id: &str) -> String {
     format!("{STATE}-release-{move_id}-")
 }
 
-/// The move whose release list a ConfigMap of that name has a piece of, if it has one.
+/// Returns the id of the move if a ConfigMap's name is that of a piece of its release list.
 pub fn move_of_piece(name: &str) -> Option<&str> {
     let (move_id, _) = name.strip_prefix(STATE)?.strip_prefix("-release-")?.rsplit_once('-')?;
     Some(move_id)
 }
 
-/// Whether it can be a move's id: objects and files are named after it.
+/// Returns true if a text can be a move's id. Objects and files are named after it.
 pub fn is_move_id(id: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     !id.is_empty() && id.len() <= 64 && id.chars().all(plain)
@@ -473,7 +473,7 @@ pub fn is_move_of(move_id: &str, asked_by: &Uid) -> bool {
     random.is_some_and(|random| !random.is_empty() && !asked_by.0.is_empty())
 }
 
-/// How many Clusters a summary names.
+/// Largest number of Clusters that a summary names.
 pub const MOST_MOVED_CLUSTERS: usize = 500;
 
 /// The summary a move leaves behind: small, and kept for the last few moves, and as long as a Cluster that moved is in the target.
@@ -490,7 +490,7 @@ pub struct Finished {
     pub started_at: String,
     /// Time of the end.
     pub ended_at: String,
-    /// What the user asked for; `None` if the move ended under an earlier release.
+    /// Scope of the move; `None` if the move ended under an earlier release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     /// The files that were imported, if the source was a directory.
@@ -512,9 +512,9 @@ pub struct Finished {
     pub source_label: String,
     /// Label of the target, for people.
     pub target_label: String,
-    /// How many objects moved.
+    /// Number of objects that moved.
     pub moved: usize,
-    /// How many objects are on both sides.
+    /// Number of objects that were copied and kept.
     pub kept: usize,
     /// The plugins that took part.
     pub plugins: Vec<Pin>,
@@ -538,7 +538,7 @@ pub struct RolledBackMove {
     pub ended_at: String,
     /// Last phase before the rollback.
     pub phase: Phase,
-    /// What the user asked for.
+    /// Scope of the move.
     pub scope: Scope,
     /// Label of the source, for people.
     pub source_label: String,
@@ -568,7 +568,7 @@ impl RolledBackMove {
     }
 }
 
-/// Name of the field or variant that a parser doesn't know, if that is what is wrong.
+/// Returns the name of the unknown field or variant, if the error is about one.
 fn unknown_name(error: &serde_json::Error) -> Option<String> {
     let text = error.to_string();
     let name = text.strip_prefix("unknown field `").or_else(|| text.strip_prefix("unknown variant `"))?;

@@ -1,7 +1,7 @@
 //! Cluster-scoped objects for a tenant: those that the objects of one namespace refer to.
 //!
-//! Identities and pools of the whole cluster come along with every namespace, because whoever moves one for its cluster's owner can't
-//! know what it uses. A tenant who asks for a move would get all of them, with the credentials below them.
+//! Identities and pools of the whole cluster move with every namespace, because an operator who moves one for the cluster's owner
+//! can't know which of them it uses. A tenant's move would get all of them, with the credentials below them.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::inventory::Inventory;
 use crate::mentions::Mentions;
 use crate::scope::Scope;
 
-/// Discounts what is in no namespace, unless an object of the namespaces that move refers to it, by owner or in its body, or by what
-/// that refers to.
+/// Discounts cluster-scoped objects, unless an object of the namespaces that move refers to them, directly or not: as owners or in
+/// its body.
 pub fn discount_unreferred(mut inventory: Inventory, scope: &Scope) -> Inventory {
     let all = || inventory.objects().iter().enumerate().filter(|(index, _)| inventory.is_trusted(*index));
     let global: BTreeSet<usize> =

@@ -13,7 +13,7 @@ use crate::risk::AcceptedRisks;
 use crate::shell::Kubectl;
 use crate::{Key, ObjectError, Side};
 
-/// Why a move is refused, in words for people and a code for programs.
+/// A reason to refuse a move, in words for people and with a code for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
@@ -27,14 +27,14 @@ pub struct Refusal {
     /// The others, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Key>,
-    /// What is wrong: lower case, no final dot, no data of Secrets.
+    /// Description of the problem: lower case, no final dot, no data of Secrets.
     pub message: String,
     /// The remedies: any one of them is enough, the best first.
     pub remedies: Vec<Remedy>,
 }
 
 impl Refusal {
-    /// A refusal about one object of the source.
+    /// Returns a refusal about one object of the source.
     pub fn source(
         code: &'static str,
         object: Key,
@@ -51,7 +51,7 @@ impl Refusal {
         }
     }
 
-    /// A refusal about the target as a whole.
+    /// Returns a refusal about the target as a whole.
     pub fn target(code: &'static str, message: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
         Self {
             code,
@@ -63,12 +63,12 @@ impl Refusal {
         }
     }
 
-    /// Whether it goes away by itself while clusters are being built: Machines come up, and somebody installs providers.
+    /// Returns true if the refusal goes away while clusters are being built: Machines come up, and providers are installed.
     pub fn is_transient(&self) -> bool {
         matches!(self.code, "not-provisioned" | "provider-missing" | "kind-missing")
     }
 
-    /// The same refusal, about these objects too.
+    /// Adds objects to the refusal.
     pub(crate) fn with_others(mut self, others: impl IntoIterator<Item = Key>) -> Self {
         self.others.extend(others);
         self
@@ -85,13 +85,13 @@ impl Refusal {
         })
     }
 
-    /// The same refusal, with one more remedy.
+    /// Adds a remedy to the refusal.
     pub fn with_remedy(mut self, remedy: Remedy) -> Self {
         self.remedies.push(remedy);
         self
     }
 
-    /// A body in the source that can't be parsed (W24: the peer panics). The error contains no part of the body.
+    /// Returns the refusal of a body in the source that can't be parsed (W24: the peer panics). The error contains no part of the body.
     pub fn unreadable(object: Key, error: &ObjectError) -> Self {
         let message = format!("{object} can't be read: {error}");
         let look = Kubectl::object(Side::Source, "get", &object, &["-o", "yaml"]);
@@ -100,7 +100,7 @@ impl Refusal {
     }
 }
 
-/// The risks that remedies of these refusals accept.
+/// Returns the risks that the remedies of refusals accept.
 pub fn risks_to_accept(refusals: &[Refusal]) -> AcceptedRisks {
     let mut risks = AcceptedRisks::default();
     let remedies = refusals.iter().flat_map(|refusal| &refusal.remedies);
@@ -108,7 +108,7 @@ pub fn risks_to_accept(refusals: &[Refusal]) -> AcceptedRisks {
     risks
 }
 
-/// What is wrong, then what can be done by hand; the other remedies are phrased by the programs that offer them.
+/// The problem, then the manual remedies. The programs that offer the other remedies phrase them.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.side, self.message)?;
@@ -116,7 +116,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// `a, b and 3 more`: at most `shown` names.
+/// Lists at most `shown` names: `a, b and 3 more`.
 pub fn some_of<T: fmt::Display>(items: &[T], shown: usize) -> String {
     let mut text = String::new();
     for (i, item) in items.iter().take(shown).enumerate() {

@@ -1,4 +1,4 @@
-//! What plugins returned when asked how objects relate to others.
+//! The relations between objects that plugins returned.
 //!
 //! Plain data: core knows no plugin. Links and needs of all plugins are applied before the selection, leaves and keeps after it.
 
@@ -24,14 +24,14 @@ pub struct Link {
 pub struct Need {
     /// The object that has the need.
     pub object: Uid,
-    /// What it needs.
+    /// The object that is needed.
     pub what: Key,
     /// The plugin that says so.
     pub plugin: String,
 }
 
 impl Need {
-    /// The note for the user if the needed object was not read.
+    /// Returns the note for the user if the needed object was not read.
     pub(crate) fn missing_note(&self, object: Option<&Key>) -> Note {
         Note {
             code: "need-missing".into(),
@@ -61,12 +61,12 @@ pub struct Relations {
     pub leaves: BTreeMap<Uid, Said>,
     /// Objects that are copied but not deleted, by UID.
     pub keeps: BTreeMap<Uid, Said>,
-    /// How far each plugin reaches beyond the namespaces that move, by its name.
+    /// Reaches of each plugin beyond the namespaces that move, by the plugin's name.
     pub reaches: BTreeMap<String, Vec<Reach>>,
 }
 
 impl Relations {
-    /// Why an object is left, if a plugin leaves it. Objects without a UID can't be told apart.
+    /// Returns the reason why a plugin leaves an object, if one does. Objects without a UID can't be told apart.
     pub fn find_leave(&self, uid: &Uid) -> Option<&Said> {
         if uid.0.is_empty() { None } else { self.leaves.get(uid) }
     }

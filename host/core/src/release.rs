@@ -31,7 +31,7 @@ use crate::names;
 use crate::object::{Key, Uid};
 use crate::usable::{odd_id, odd_kind, odd_name, odd_resource, odd_version};
 
-/// What happens to a source object.
+/// Effect on a source object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Deleted: its copy took over.
@@ -40,14 +40,14 @@ pub enum Fate {
     Keep,
 }
 
-/// What the move did to an object, to be undone on its copy, and on the source object too if it is kept.
+/// A move's pause of an object. It is undone on the copy, and on the source object too if that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pausing {
     /// Nothing.
     Untouched,
-    /// Paused: undone when the Clusters are resumed.
+    /// Paused: undone when the Clusters are unpaused.
     Paused,
-    /// Held by a plugin: undone when the plugin releases it.
+    /// Held by a plugin: undone when the plugin unpauses it.
     Held,
 }
 
@@ -67,19 +67,19 @@ pub struct ReleaseKind {
 pub struct Entry {
     /// Kind of the object. Entries of one kind share it.
     pub kind: Arc<ReleaseKind>,
-    /// What it is called.
+    /// Key of the object.
     pub key: Key,
     /// The UID of the source object.
     pub uid: Uid,
     /// The state that was copied.
     pub resource_version: String,
-    /// What happens to it.
+    /// Effect on the source object.
     pub fate: Fate,
     /// The digest of its content; none for Secrets.
     pub digest: Option<String>,
     /// Whether its status was copied too, because a plugin restored it.
     pub with_status: bool,
-    /// What must be undone.
+    /// Pause that must be undone.
     pub pausing: Pausing,
     /// Whether the target had it before the move, so that it belongs to someone else there.
     pub used: bool,
@@ -123,7 +123,7 @@ impl<'a> FromIterator<&'a Uid> for UidSet {
     }
 }
 
-/// Why a list can't be read.
+/// An error in a release list.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ListError {
     /// A line could not be read.
@@ -141,17 +141,17 @@ pub enum ListError {
 const MOST_ENTRIES: usize = 1_000_000;
 
 impl ReleaseList {
-    /// What tells it from any other list.
+    /// Returns the digest that identifies the list.
     pub fn digest(&self) -> String {
         digest_of_text(self.to_chunks(usize::MAX).iter().map(String::as_str))
     }
 
-    /// The source's objects on the list: by this, a source proves without the list that it is complete.
+    /// Returns the UIDs of the source's objects on the list. By them, a source proves without the list that it is complete.
     pub fn uid_set(&self) -> UidSet {
         self.entries.iter().map(|entry| &entry.uid).collect()
     }
 
-    /// The list as text, in chunks of at most `limit` bytes, split between lines.
+    /// Returns the list as text, in chunks of at most `limit` bytes, split between lines.
     pub fn to_chunks(&self, limit: usize) -> Vec<String> {
         let mut kinds: BTreeMap<&ReleaseKind, usize> = BTreeMap::new();
         let mut chunks = Vec::new();
@@ -332,7 +332,7 @@ fn parse_entry<'a>(
     in_order.then(|| (entry(), (*group_kind, namespace, name), uid))
 }
 
-/// The words of a line, if there are exactly as many as wanted and none is empty.
+/// Splits a line into words; none if their number is another, or if one is empty.
 fn split_words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
     let mut words = line.split(' ').filter(|word| !word.is_empty());
     let mut found = [""; WANTED];
@@ -342,8 +342,8 @@ fn split_words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
     (line.matches(' ').count() + 1 == WANTED).then_some(found)
 }
 
-/// The part of an object that counts as its content: everything except server-set metadata, finalizers, our own bookkeeping on
-/// the source and, unless a plugin restored it, the status.
+/// Returns the part of an object that counts as its content: all fields except server-set metadata, finalizers, the move's own
+/// annotations on the source and, unless a plugin restored it, the status.
 pub fn comparable_content(value: &Value, with_status: bool) -> Value {
     let mut value = value.clone();
     let Some(map) = value.as_object_mut() else { return value };
@@ -378,13 +378,13 @@ pub fn comparable_content(value: &Value, with_status: bool) -> Value {
     value
 }
 
-/// Tells a list's text, in any chunks, from any other.
+/// Returns the digest that identifies a list's text, in any chunks.
 pub fn digest_of_text<'a>(chunks: impl IntoIterator<Item = &'a str>) -> String {
     let hash = chunks.into_iter().fold(Sha256::new(), |hash, chunk| hash.chain_update(chunk));
     short_hex(&hash.finalize())
 }
 
-/// The digest of an object's content; none for Secrets.
+/// Returns the digest of an object's content; none for Secrets.
 pub fn content_digest(group_kind: &GroupKind, value: &Value, with_status: bool) -> Option<String> {
     if group_kind.is_secret() {
         return None;
@@ -393,7 +393,7 @@ pub fn content_digest(group_kind: &GroupKind, value: &Value, with_status: bool) 
     Some(short_hex(&Sha256::digest(comparable_content(value, with_status).to_string())))
 }
 
-/// The first half of a hash.
+/// Returns the first half of a hash as text.
 pub(crate) fn short_hex(hash: &[u8]) -> String {
     hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,7 +1,7 @@
-//! What the user can do about a refusal, or about what stopped a move.
+//! Remedies for a refusal, or for a stopped move.
 //!
-//! Each is a value: the program that offers it knows the flag, command or setting. Remedies on objects by hand are words, since
-//! no command of ours does them.
+//! Each remedy is a value: the program that offers it knows the flag, command or setting. Manual remedies are words, because no
+//! command of pivot-host does them.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ use crate::{Both, GroupKind, Key, Side};
 pub enum Remedy {
     /// Something outside a move.
     ByHand {
-        /// What to do, in words.
+        /// Description of the remedy.
         what: String,
     },
     /// A kubectl command, and the words around it.
     Kubectl {
-        /// What it is for.
+        /// Words before the command.
         before: String,
         /// The command.
         command: Kubectl,
@@ -89,7 +89,7 @@ pub enum Remedy {
     },
     /// Name another Cluster too.
     NameCluster {
-        /// Which one.
+        /// The Cluster.
         cluster: Key,
     },
     /// Let objects of this kind, such as pools, be used on both sides.
@@ -104,27 +104,27 @@ pub enum Remedy {
     },
     /// Give a namespace another name in the target.
     MapNamespace {
-        /// Its name in the source.
+        /// Name of the namespace in the source.
         namespace: String,
     },
     /// Exclude these too, which depend on what is excluded.
     ExcludeToo {
-        /// Which.
+        /// The objects or parts.
         objects: BTreeSet<Key>,
     },
-    /// Exclude these, which the user may have meant.
+    /// Exclude these parts, which the user may have meant.
     ExcludeInstead {
-        /// Which.
+        /// The objects or parts.
         parts: BTreeSet<Part>,
     },
-    /// Exclude no such thing.
+    /// Don't exclude these parts.
     LeaveOutExclude {
-        /// What is excluded.
+        /// The parts that are excluded.
         parts: BTreeSet<Part>,
     },
-    /// Carry no such thing along.
+    /// Don't also copy these parts.
     LeaveOutCarry {
-        /// What is carried.
+        /// The parts that are also copied.
         parts: BTreeSet<Part>,
     },
     /// To leave a Cluster, name all others.
@@ -237,16 +237,16 @@ pub enum Remedy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Installation {
-    /// Its type: `InfrastructureProvider`.
+    /// Type of the provider: `InfrastructureProvider`.
     pub kind_of: String,
-    /// Its name: `metal3`.
+    /// Name of the provider: `metal3`.
     pub name: String,
     /// The version in the source, as written there.
     pub version: String,
 }
 
 impl Remedy {
-    /// A command with the words before and after it.
+    /// Returns the remedy of a command, with the words before and after it.
     pub fn kubectl(before: &str, command: Kubectl, after: &str) -> Self {
         Self::Kubectl { before: before.to_owned(), command, after: after.to_owned() }
     }
@@ -257,7 +257,7 @@ impl Remedy {
         (!kinds.is_empty()).then_some(Self::AcceptChanged { kinds })
     }
 
-    /// The risks that the remedy accepts.
+    /// Returns the risks that the remedy accepts.
     pub(crate) fn accepted_risks(&self) -> AcceptedRisks {
         let of_kind = |risk: Risk, kind: &GroupKind| {
             let mut accepted = AcceptedRisks::default();
@@ -285,7 +285,7 @@ impl Remedy {
         }
     }
 
-    /// The words of a remedy that no command of ours does.
+    /// Returns the words of a remedy that no command of pivot-host does.
     pub fn by_hand(&self) -> Option<String> {
         match self {
             Self::ByHand { what } => Some(what.clone()),

@@ -390,7 +390,7 @@ impl AcceptedRisks {
         (Self(of_scope), Self(of_run))
     }
 
-    /// The risks that others don't accept.
+    /// Returns the risks that others don't accept.
     pub fn difference(&self, others: &Self) -> Self {
         let mut rest = Self::default();
         for (risk, kinds) in self.iter() {

@@ -1,4 +1,4 @@
-//! The ends and the route of a move, decided once and read by every later phase.
+//! The ends and the route of a move. They are decided once, and every later phase reads them.
 //!
 //! [`Ends`] says what each side is: as soon as both sides are open, before any record may be read. [`Route`] says what the move does with
 //! the sides: as soon as the move is chosen.
@@ -56,7 +56,7 @@ impl Ends {
     }
 }
 
-/// The way of a move, from what its ends are and from what its record says.
+/// The route of a move. Its ends and its record decide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     ends: Ends,

@@ -1,4 +1,4 @@
-//! A plan as it is saved: what people approve before it is carried out, in a file that any other run can compare with what it finds.
+//! A saved plan: users approve the file, and a later run compares it with the objects that it finds.
 //!
 //! The file names objects, their UIDs and digests of their contents, and has none of the contents themselves. For Secrets it has
 //! resourceVersions: with a digest of secret data, a reader of the file could verify guesses. Reasons are stored in words, because
@@ -28,7 +28,7 @@ pub use content::content_of;
 pub const FORMAT: u32 = 2;
 /// The `kind` of the file.
 const KIND: &str = "SavedPlan";
-/// How much is printed of what a parser says.
+/// Largest number of characters of a parser's message that are printed.
 const SHOWN: usize = 300;
 
 /// The file.
@@ -47,11 +47,11 @@ pub struct SavedPlan {
     pub made_by: String,
     /// Time at which it was made.
     pub made_at: String,
-    /// Where the objects are.
+    /// Side that the objects come from.
     pub source: End,
-    /// Where they are to be.
+    /// Side that the objects go to.
     pub target: Option<End>,
-    /// What the user decided.
+    /// Decisions of the user.
     pub decisions: Decisions,
     /// The plugins that took part.
     pub plugins: Vec<Pin>,
@@ -59,11 +59,11 @@ pub struct SavedPlan {
     pub steps: Vec<SavedStep>,
     /// The objects that stay, and why.
     pub stays: Vec<SavedStay>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<Note>,
-    /// Why it can't be carried out.
+    /// Reasons why the plan can't be carried out.
     pub refusals: Vec<SavedRefusal>,
-    /// What shows that nobody edited it: a digest of everything else.
+    /// Digest of all other fields. With another digest, the file was edited.
     checksum: String,
 }
 
@@ -71,22 +71,22 @@ pub struct SavedPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct End {
-    /// What it is called, for people.
+    /// Label of the side, for people.
     pub label: String,
-    /// What identifies it, if anything does.
+    /// Identity of the side, if it has one.
     pub identity: Option<Uid>,
-    /// If it is no cluster but a directory: what can be told from its files.
+    /// Encryption of the files, if the side is a directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Files>,
 }
 
-/// How files are written.
+/// Encryption of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Files {
-    /// Anyone who may read them can.
+    /// Any user who can open the files can read them.
     Plain,
-    /// Only those can whose keys are named.
+    /// Only holders of the named keys can read the files.
     Encrypted,
 }
 
@@ -99,11 +99,11 @@ impl fmt::Display for Files {
     }
 }
 
-/// What the user decided, as far as it changes what a move does.
+/// Decisions of the user that change the effects of a move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Decisions {
-    /// What moves, and the dangers that were accepted with it.
+    /// Scope of the move, and the risks that were accepted with it.
     pub scope: Scope,
     /// The risks that a run accepts.
     #[serde(default, skip_serializing_if = "AcceptedRisks::is_empty")]
@@ -116,39 +116,39 @@ pub struct Decisions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedStep {
-    /// Its key.
+    /// Key of the object.
     pub object: Key,
-    /// Its UID in the source.
+    /// UID in the source.
     pub uid: Uid,
-    /// Its content when the plan was made.
+    /// Content of the object when the plan was made.
     pub content: Option<Content>,
-    /// What happens to it in the source.
+    /// Effect on the object in the source.
     pub fate: SavedFate,
-    /// Why it is copied, and why it is kept if it is.
+    /// Reason why the object is copied, and, if so, why it is kept.
     pub why: String,
     /// Owners that the copy will lack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped_owners: Vec<String>,
-    /// What the target has under its name.
+    /// Object of the target with that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_target: Option<InTarget>,
-    /// What plugins change.
+    /// Changes by plugins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<PluginChange>,
-    /// The Cluster that it belongs to.
+    /// Cluster that the object belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Key>,
 }
 
-/// What happens to an object.
+/// Effect on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SavedFate {
-    /// It is deleted in the source once its copy is live.
+    /// The object is deleted from the source once its copy is live.
     Move,
-    /// It stays there too.
+    /// The object also stays in the source.
     Keep,
-    /// The source doesn't have it: it is created from a manifest.
+    /// The source doesn't have the object. It is created from a manifest.
     FromManifest,
 }
 
@@ -156,9 +156,9 @@ pub enum SavedFate {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedStay {
-    /// Its key.
+    /// Key of the object.
     pub object: Key,
-    /// Why.
+    /// Reason why the object stays.
     pub why: String,
 }
 
@@ -166,41 +166,41 @@ pub struct SavedStay {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedRefusal {
-    /// Its code.
+    /// Code of the refusal.
     pub code: String,
     /// The side.
     pub side: Side,
-    /// What it says.
+    /// Message of the refusal.
     pub message: String,
-    /// What to do about it.
+    /// Remedies in words.
     pub remedy: String,
 }
 
-/// Who made a plan, when, and between which sides.
+/// Origin of a plan: user, time and sides.
 #[derive(Clone, Debug)]
 pub struct Made {
-    /// Who.
+    /// Name of the user.
     pub by: String,
-    /// When.
+    /// Time at which the plan was made.
     pub at: String,
     /// The source.
     pub source: End,
-    /// The target, if one was given.
+    /// The target, if there is one.
     pub target: Option<End>,
     /// The plugins that took part.
     pub plugins: Vec<Pin>,
 }
 
-/// Why a file is no plan to carry out.
+/// An error that makes a saved plan unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedPlanError {
-    /// It was cut, or is something else.
+    /// The file was cut, or is not a saved plan.
     #[error("it is not a saved plan, or not all of one: {0}")]
     NotAPlan(String),
     /// A newer program wrote it.
     #[error("pivot-host {written_by} wrote it in format {format}, and this one ({}) knows format {FORMAT}: use that version, or a newer one", env!("CARGO_PKG_VERSION"))]
     Newer {
-        /// Its format.
+        /// Format of the file.
         format: u64,
         /// Version of that program.
         written_by: String,
@@ -211,7 +211,7 @@ pub enum SavedPlanError {
         /// Format of the file.
         format: u64,
     },
-    /// Its checksum doesn't match.
+    /// The checksum doesn't match.
     #[error("it was changed since it was saved: its checksum does not match what it says")]
     Edited,
 }
@@ -250,7 +250,7 @@ impl SavedPlan {
         Self { checksum: saved.compute_checksum(), ..saved }
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     pub fn text(&self) -> String {
         // Strings, lists and maps with strings as keys: that can't fail.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -282,12 +282,12 @@ impl SavedPlan {
         Ok(plan)
     }
 
-    /// What identifies the plan.
+    /// Returns the checksum that identifies the plan.
     pub fn checksum(&self) -> &str {
         &self.checksum
     }
 
-    /// Lists are in order and maps sorted, so that equal plans have equal text.
+    /// Computes the checksum. Lists are in order and maps are sorted, so that equal plans have equal text.
     fn compute_checksum(&self) -> String {
         let plan = Self { checksum: String::new(), ..self.clone() };
         let hash = Sha256::digest(serde_json::to_vec(&plan).unwrap_or_default());

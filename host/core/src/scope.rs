@@ -1,4 +1,4 @@
-//! What the user asked to move, and which dangers were accepted by name.
+//! The scope of a move: its objects, and the risks that the user accepts.
 //!
 //! The scope is stored in the move's record, so that a run that resumes it makes the same decisions.
 
@@ -15,10 +15,10 @@ use crate::refusal::some_of;
 use crate::risk::AcceptedRisks;
 use crate::{GroupKind, Key};
 
-/// How many Clusters, or parts, are named in a line.
+/// Largest number of Clusters, or parts, that a line names.
 const SHOWN: usize = 5;
 
-/// Which namespaces move.
+/// The namespaces that move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Namespaces {
@@ -42,9 +42,9 @@ impl Namespaces {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClusterName {
-    /// Its namespace.
+    /// Namespace of the Cluster.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Cluster.
     pub name: String,
 }
 
@@ -59,13 +59,13 @@ impl ClusterName {
         Self::new(cluster.namespace.as_deref().unwrap_or_default(), &cluster.name)
     }
 
-    /// Its key as an object.
+    /// Returns the key of the Cluster.
     pub(crate) fn key(&self) -> Key {
         Key::new(GroupKind::new(GROUP_CLUSTER, "Cluster"), Some(&self.namespace), &self.name)
     }
 }
 
-/// As people write it: `namespace/name`.
+/// As users write a Cluster: `namespace/name`.
 impl fmt::Display for ClusterName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
@@ -76,7 +76,7 @@ impl fmt::Display for ClusterName {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scope {
-    /// Which namespaces.
+    /// Namespaces that move.
     pub namespaces: Namespaces,
     /// `--cluster`: in these namespaces, only these Clusters and what they need; if empty, everything.
     #[serde(default)]
@@ -112,7 +112,7 @@ impl Scope {
         }
     }
 
-    /// The named Clusters in words; `None` if everything moves.
+    /// Describes the named Clusters; `None` if everything moves.
     pub fn describe_clusters(&self) -> Option<String> {
         let names: Vec<&ClusterName> = self.clusters.iter().collect();
         match names.as_slice() {
@@ -122,12 +122,12 @@ impl Scope {
         }
     }
 
-    /// Whether a Cluster in these namespaces is to move.
+    /// Returns true if a Cluster in these namespaces moves.
     pub fn includes_cluster(&self, cluster: &Key) -> bool {
         self.clusters.is_empty() || self.clusters.iter().any(|name| name.key() == *cluster)
     }
 
-    /// Whether objects of the namespace are in scope; cluster-scoped ones always are.
+    /// Returns true if objects of a namespace are in scope. Cluster-scoped objects always are.
     pub fn includes_namespace(&self, namespace: Option<&str>) -> bool {
         match (&self.namespaces, namespace) {
             (Namespaces::All, _) | (_, None) => true,
@@ -136,7 +136,7 @@ impl Scope {
     }
 }
 
-/// What moves, in words: `namespace ns without Secret/ns/a, carrying Secret/ns/b, adding ConfigMap/ns/c`.
+/// The scope in words: `namespace ns without Secret/ns/a, carrying Secret/ns/b, adding ConfigMap/ns/c`.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.describe_clusters(), &self.namespaces) {

@@ -32,7 +32,7 @@ use crate::selection::{Chosen, Selection};
 use crate::soft::{is_cluster, is_cluster_class};
 use crate::{Kind, Object};
 
-/// Whether every object of the kind moves with everything it owns.
+/// Returns true if every object of the kind moves with everything it owns.
 pub(crate) fn is_hierarchy(kind: &Kind) -> bool {
     kind.labels.hierarchy
         || is_cluster(&kind.group_kind)
@@ -40,7 +40,7 @@ pub(crate) fn is_hierarchy(kind: &Kind) -> bool {
         || kind.group_kind.is(GROUP_ADDONS, "ClusterResourceSet")
 }
 
-/// Whether every object of the kind moves.
+/// Returns true if every object of the kind moves.
 pub fn is_moved(kind: &Kind) -> bool {
     kind.labels.moves || is_hierarchy(kind)
 }
@@ -163,7 +163,7 @@ impl Rules<'_> {
             })
     }
 
-    /// Whether a relation between two objects stays inside one namespace of the scope.
+    /// Returns true if a relation between two objects stays inside one namespace of the scope.
     fn is_inside(&self, one: usize, other: usize) -> bool {
         let keys = self.inventory.keys();
         keys.get(one)

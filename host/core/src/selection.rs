@@ -1,10 +1,10 @@
-//! The set of objects that move, and why each is in it.
+//! The set of objects that move, each with its reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::refusal::Refusal;
 
-/// Why an object is in the set, by index.
+/// A reason why an object is in the set. Objects are indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
     Root,
@@ -15,15 +15,15 @@ pub(crate) enum Chosen {
     Needed {
         need: usize,
     },
-    /// Where Clusters are named: something of theirs refers to it.
+    /// If Clusters are named: an object of theirs refers to the object.
     Referred {
         by: usize,
     },
-    /// The user carries it along.
+    /// The user also copies the object.
     Carried,
 }
 
-/// How an object from outside the namespaces that move comes along.
+/// A plugin's addition of an object from outside the namespaces that move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Brought {
     /// The plugin.
@@ -32,16 +32,16 @@ pub(crate) struct Brought {
     pub(crate) delete: bool,
 }
 
-/// What naming Clusters changes, by index.
+/// Effects of naming Clusters. Objects are indices.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
-    /// What would move if no Cluster were named, and stays; with the Cluster it belongs to, if that is why.
+    /// Objects that stay only because Clusters are named, with the Cluster that they belong to if that is the reason.
     pub(crate) stays: BTreeMap<usize, Option<usize>>,
-    /// What is copied and must stay in the source as well, and what uses it there.
+    /// Objects that are copied and must be kept, each with its user in the source.
     pub(crate) shared: BTreeMap<usize, usize>,
 }
 
-/// The set, and what selecting it found out.
+/// The set, and the findings of its selection.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// Per object of the inventory.
@@ -52,30 +52,30 @@ pub(crate) struct Selection {
     pub(crate) below_left: BTreeMap<usize, usize>,
     /// Objects that plugins bring along from outside the namespaces that move.
     pub(crate) brought: BTreeMap<usize, Brought>,
-    /// What naming Clusters changes.
+    /// Effects of naming Clusters.
     pub(crate) named: Named,
     /// The namespaces that move.
     pub(crate) moving: BTreeSet<String>,
-    /// Refusals: what plugins would bring along, and aren't allowed to.
+    /// Refusals of objects that plugins may not add.
     pub(crate) refusals: Vec<Refusal>,
     /// Needs by the object that has them: indices of the relations' needs, with what is needed.
     pub(crate) needs: BTreeMap<usize, Vec<(usize, usize)>>,
-    /// How many ties were followed: a measure of the work.
+    /// Number of ties that were followed: a measure of the work.
     pub(crate) visits: usize,
 }
 
 impl Selection {
-    /// Whether an object is in the set.
+    /// Returns true if an object is in the set.
     pub(crate) fn has(&self, object: usize) -> bool {
         self.reason(object).is_some()
     }
 
-    /// Why an object is in the set.
+    /// Returns the reason why an object is in the set, if it is.
     pub(crate) fn reason(&self, object: usize) -> Option<&Chosen> {
         self.chosen.get(object).and_then(Option::as_ref)
     }
 
-    /// The set, by index.
+    /// Returns the indices of the objects in the set.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         self.chosen.iter().enumerate().filter(|(_, why)| why.is_some()).map(|(index, _)| index)
     }

@@ -1,5 +1,5 @@
-//! Whether the target serves the kinds of the set, in a version both sides know (W21: the peer finds out only after pausing the
-//! source).
+//! Checks whether the target serves the kinds of the set, in a version that both sides serve (W21: the peer finds out only after
+//! pausing the source).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

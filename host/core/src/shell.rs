@@ -1,4 +1,4 @@
-//! Commands that users can paste, whatever objects and files are called.
+//! Commands that users can paste, with any names of objects and files.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::words::is_hidden;
 use crate::{Key, Side};
 
-/// A word, quoted for a shell. Invisible characters are written as escapes, which bash and zsh understand.
+/// Quotes a word for a shell. Invisible characters become escapes, which bash and zsh understand.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -26,8 +26,8 @@ pub fn quote(word: &str) -> String {
 
 /// A kubectl command on one side.
 ///
-/// The program that opened the sides adds the flags that name the kubeconfig and the context: without them, kubectl would run
-/// the command on whatever cluster is current.
+/// The program that opened the sides adds the flags that name the kubeconfig and the context. Without them, kubectl would run
+/// the command on the current cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kubectl {

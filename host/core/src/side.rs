@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Where the objects are.
+    /// The side that the objects come from.
     Source,
-    /// Where they go.
+    /// The side that the objects go to.
     Target,
 }
 
@@ -38,7 +38,7 @@ impl<T> Both<T> {
         Self { source, target }
     }
 
-    /// The value of a side.
+    /// Returns the value of a side.
     pub fn get(&self, side: Side) -> &T {
         match side {
             Side::Source => &self.source,
@@ -46,7 +46,7 @@ impl<T> Both<T> {
         }
     }
 
-    /// The value of a side, mutable.
+    /// Returns the value of a side, mutable.
     pub fn get_mut(&mut self, side: Side) -> &mut T {
         match side {
             Side::Source => &mut self.source,

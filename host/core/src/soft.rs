@@ -50,12 +50,12 @@ pub fn kubeconfig_of(cluster: &Key) -> Key {
     Key::new(GroupKind::new("", "Secret"), cluster.namespace.as_deref(), name)
 }
 
-/// Whether it is a Cluster.
+/// Returns true if the kind is Cluster.
 pub fn is_cluster(kind: &GroupKind) -> bool {
     kind.is(GROUP_CLUSTER, "Cluster")
 }
 
-/// Whether it is a ClusterClass.
+/// Returns true if the kind is ClusterClass.
 pub fn is_cluster_class(kind: &GroupKind) -> bool {
     kind.is(GROUP_CLUSTER, "ClusterClass")
 }
@@ -110,7 +110,7 @@ pub(crate) fn cluster_name_of(object: &Object) -> Option<String> {
     cluster_of_spec(object).ok().flatten()
 }
 
-/// What a ClusterClass names, each once.
+/// References of a ClusterClass, each once.
 #[derive(Default)]
 struct NamedTemplates {
     /// Templates.
@@ -119,14 +119,14 @@ struct NamedTemplates {
     others: BTreeSet<TemplateReference>,
 }
 
-/// All templates that a ClusterClass names, each once, remediation templates included (W25).
+/// Returns the templates that a ClusterClass names, each once, remediation templates included (W25).
 pub fn template_references(class: &Object) -> Result<Vec<TemplateReference>, ObjectError> {
     Ok(named_templates(class)?.templates.into_iter().collect())
 }
 
-/// The same, plus references in a template's position that aren't templates. Cluster API's webhook requires a kind that ends in
-/// `Template` and the class's own namespace, which is where the peer looks for all of them. Otherwise users with permission to
-/// write classes could drag along whatever they name: a Secret, or others' objects in other namespaces.
+/// Returns the templates that a ClusterClass names, and references in a template's position that aren't templates. Cluster API's
+/// webhook requires a kind that ends in `Template` and the class's own namespace, where the peer looks for all templates. Otherwise
+/// users with permission to write classes could move any object: a Secret, or objects in other namespaces.
 fn named_templates(class: &Object) -> Result<NamedTemplates, ObjectError> {
     let view: class::View = class.view()?;
     let mut found = NamedTemplates::default();

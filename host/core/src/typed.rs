@@ -1,12 +1,12 @@
-//! Kinds and parts of what moves, as people type them: `KIND.group`, `KIND.group/NAMESPACE/NAME`, and `KIND.group/NAME` if it is
-//! cluster-scoped; `KIND.group/NAMESPACE/*` is all of a namespace, and `:LABEL=VALUE` or `:LABEL` behind it or behind a kind what has that
-//! label. What is wrong is for the caller to put behind the name of its flag or option.
+//! Parses kinds and parts as users type them: `KIND.group`, `KIND.group/NAMESPACE/NAME`, and `KIND.group/NAME` for cluster-scoped
+//! objects. `KIND.group/NAMESPACE/*` selects all objects of a namespace. `:LABEL=VALUE` or `:LABEL`, after that or after a kind,
+//! selects the objects with that label. Callers put the error after the name of their flag or option.
 
 use crate::GroupKind;
 use crate::part::{Label, ObjectName, Part};
 use crate::usable::{odd_kind, odd_label, odd_name};
 
-/// A kind as manifests spell it: a lower-case first letter means a resource name, or a typo.
+/// Parses a kind as manifests spell it. A lower-case first letter means a resource name, or a typo.
 pub fn parse_kind(typed: &str) -> Result<GroupKind, String> {
     const EXAMPLE: &str = "Machine.cluster.x-k8s.io";
     let kind = kind_like(typed, EXAMPLE)?;
@@ -21,7 +21,7 @@ fn kind_like(typed: &str, example: &str) -> Result<GroupKind, String> {
     }
 }
 
-/// All objects of a kind, those of a namespace or with a label, or one.
+/// Parses a part: all objects of a kind, those of a namespace or with a label, or one.
 pub fn parse_part(typed: &str) -> Result<Part, String> {
     const FORM: &str =
         "write KIND.group, KIND.group/NAMESPACE/NAME, KIND.group/NAMESPACE/* or KIND.group:LABEL=VALUE";
@@ -51,7 +51,7 @@ pub fn parse_part(typed: &str) -> Result<Part, String> {
     Ok(Part { kind, object, within, label })
 }
 
-/// A label, with its value or without.
+/// Parses a label with or without a value.
 fn parse_label(typed: &str) -> Result<Label, String> {
     let (key, value) = match typed.split_once('=') {
         Some((key, value)) => (key, Some(value.to_owned())),

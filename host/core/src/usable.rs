@@ -1,4 +1,4 @@
-//! Whether a move can work with the names of objects and kinds.
+//! Checks whether a move can work with the names of objects and kinds.
 //!
 //! Names become part of paths, of file names and of lines in the release list. API servers check most of what they store, but
 //! anyone can write the files of a directory, and servers that are aggregated into a cluster return anything. So names are
@@ -19,10 +19,10 @@ use crate::{GroupKind, Key, Kind, Object, ObjectError, Side, words};
 const NAME: usize = 253;
 /// The longest kind or version.
 const LABEL: usize = 63;
-/// How many characters of an unusable name are printed.
+/// Largest number of characters of an unusable name that are printed.
 const SHOWN: usize = 100;
 
-/// What is wrong with a group and kind; none if a server could serve it.
+/// Describes the error in a group and kind; none if a server could serve the kind.
 pub fn odd_kind(kind: &GroupKind) -> Option<String> {
     let letter = kind.kind.starts_with(|c: char| c.is_ascii_alphabetic());
     if !letter || !is_label(&kind.kind) {
@@ -32,12 +32,12 @@ pub fn odd_kind(kind: &GroupKind) -> Option<String> {
     (!group).then(|| format!("{:?} isn't a valid API group", abbreviate(&kind.group)))
 }
 
-/// The same for a version of it.
+/// Describes the error in a version of a kind; none if a server could serve it.
 pub fn odd_version(version: &str) -> Option<String> {
     (!is_label(version)).then(|| format!("{:?} can't be an API version", abbreviate(version)))
 }
 
-/// The same for its resource name in paths.
+/// Describes the error in the resource name of a kind in paths; none if a server could serve it.
 pub(crate) fn odd_resource(plural: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let good =
@@ -45,13 +45,13 @@ pub(crate) fn odd_resource(plural: &str) -> Option<String> {
     (!good).then(|| format!("{:?} isn't a valid resource", abbreviate(plural)))
 }
 
-/// The same for everything a definition says about it.
+/// Describes the first error in a kind's definition; none if a server could serve the kind.
 pub fn odd_definition(kind: &Kind) -> Option<String> {
     let versions = || kind.served.iter().chain([&kind.version]).find_map(|version| odd_version(version));
     odd_kind(&kind.group_kind).or_else(|| odd_resource(&kind.plural)).or_else(versions)
 }
 
-/// What is wrong with the name of an object or namespace; none if it can be part of a path and is fully visible.
+/// Describes the error in the name of an object or namespace; none if the name can be part of a path and is fully visible.
 pub fn odd_name(name: &str) -> Option<String> {
     let plain = |c: char| !(c.is_whitespace() || words::is_hidden(c) || c == '/' || c == '%');
     let good =
@@ -59,7 +59,7 @@ pub fn odd_name(name: &str) -> Option<String> {
     (!good).then(|| format!("{:?} isn't a valid name", abbreviate(name)))
 }
 
-/// The same for a label; none if a server could store it.
+/// Describes the error in a label; none if a server could store the label.
 pub(crate) fn odd_label(label: &Label) -> Option<String> {
     let word = |text: &str, most: usize| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -75,8 +75,8 @@ pub(crate) fn odd_label(label: &Label) -> Option<String> {
     Some(format!("{:?} can't be the value of a label", abbreviate(odd)))
 }
 
-/// What is wrong with a UID or resource version; none if it can be a word of a line. A write conditional on an empty one would be
-/// unconditional.
+/// Describes the error in a UID or resource version; none if it can be a word of a line. A write conditional on an empty one would
+/// be unconditional.
 pub fn odd_id(id: &str) -> Option<String> {
     let good = !id.is_empty() && id.len() <= NAME && id.chars().all(|c| c.is_ascii_graphic());
     (!good).then(|| format!("{:?} isn't a valid uid or resourceVersion", abbreviate(id)))
@@ -124,7 +124,7 @@ fn check_object(key: &Key, object: &Object) -> Option<Refusal> {
     ))
 }
 
-/// Kinds that move and differ only in case: their files would collide on a case-insensitive file system.
+/// Refuses kinds that differ only in case. Their files would collide on a case-insensitive file system.
 pub fn refuse_same_file(plan: &Plan) -> Vec<Refusal> {
     let mut first: BTreeMap<(String, String), &Key> = BTreeMap::new();
     let mut refusals = Vec::new();
@@ -146,7 +146,7 @@ pub fn refuse_same_file(plan: &Plan) -> Vec<Refusal> {
     refusals
 }
 
-/// A kind as a case-insensitive file system sees it.
+/// Returns a kind as a case-insensitive file system sees it.
 pub fn fold_case(kind: &GroupKind) -> (String, String) {
     (kind.group.to_ascii_lowercase(), kind.kind.to_ascii_lowercase())
 }

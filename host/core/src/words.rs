@@ -2,7 +2,7 @@
 
 use crate::Key;
 
-/// Whether a character is neither visible nor a plain space: it controls a terminal, reverses text, or can't be seen.
+/// Returns true if a character is neither visible nor a plain space: it controls a terminal, reverses text, or can't be seen.
 pub fn is_hidden(c: char) -> bool {
     match c {
         ' '..='~' => false,
@@ -15,8 +15,8 @@ pub fn is_hidden(c: char) -> bool {
     }
 }
 
-/// Text in one line of at most so many bytes, with hidden characters replaced by spaces. For words of people, as plugins return
-/// them.
+/// Returns a text in one line of at most `most` bytes, with spaces in place of hidden characters. For texts of people, as plugins
+/// return them.
 pub fn to_line(words: &str, most: usize) -> String {
     let mut out = String::with_capacity(words.len().min(most));
     for c in words.trim().chars() {
@@ -30,8 +30,8 @@ pub fn to_line(words: &str, most: usize) -> String {
     out.trim().to_owned()
 }
 
-/// Text in one line with hidden characters escaped (`\n`, `\u{202e}`). If it has more than so many characters, the middle is left
-/// out: a message begins with what happened and ends with what to do about it.
+/// Returns a text in one line with hidden characters escaped (`\n`, `\u{202e}`). If it has more than `most` characters, the middle
+/// is left out: a message begins with the event and ends with its remedy.
 pub fn escape_line(words: &str, most: usize) -> String {
     if words.len() <= most && words.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return words.to_owned();
@@ -82,13 +82,13 @@ pub fn did_you_mean_object(typed: &str, known: &[Key]) -> String {
     }
 }
 
-/// Number of differences between two names; none if they are more than a slip or two apart.
+/// Returns the number of differences between two names; none if there are too many for a typing error.
 fn near_distance(typed: &str, known: &str) -> Option<usize> {
     let most = (typed.chars().count() / 3).min(2);
     Some(edit_distance(typed, known)).filter(|difference| *difference <= most)
 }
 
-/// The fewest characters to insert, delete, replace or swap with their neighbor that make one name of the other.
+/// Returns the smallest number of insertions, deletions, replacements and swaps of neighbors that turn one name into the other.
 fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut before_last: Vec<usize> = Vec::new();
@@ -109,7 +109,7 @@ fn edit_distance(one: &str, other: &str) -> usize {
     last.last().copied().unwrap_or_default()
 }
 
-/// The first character that no longer fits.
+/// Finds the first character that no longer fits.
 fn find_overflow(mut chars: impl Iterator<Item = (usize, char)>, room: usize) -> Option<(usize, char)> {
     let mut used = 0;
     chars.find(|(_, c)| {

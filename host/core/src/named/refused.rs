@@ -1,4 +1,4 @@
-//! What is refused or noted if Clusters are named.
+//! Refusals and notes of a move that names Clusters.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::selection::{Named, Selection};
 use crate::soft::is_cluster;
 use crate::{GroupKind, Key};
 
-/// How many objects are named in a note.
+/// Largest number of objects that a note names.
 const SHOWN: usize = 5;
 /// The remedy if a reference is a mistake, or a trick.
 const UNTIED: &str = "remove the owner reference, label or field that ties them together";

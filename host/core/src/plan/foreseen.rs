@@ -1,4 +1,4 @@
-//! What a plan foresees for one object beside its way: what the target has under its name already, and what plugins change.
+//! A plan's forecast for one object: the object of the target with that name, and the changes by plugins.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum InTarget {
-    /// It has what the source's has.
+    /// The target's object has the content of the source's.
     Same,
-    /// It differs, and the user accepted that.
+    /// The target's object differs, and the user accepted that.
     Differs {
-        /// The fields in which it does; of a Secret they are not named.
+        /// The fields that differ; empty for Secrets.
         fields: Vec<String>,
     },
 }
@@ -21,11 +21,11 @@ pub enum InTarget {
 pub enum ChangingHook {
     /// The object is held in the source.
     Hold,
-    /// Its copy is adapted before it is created.
+    /// The copy is adapted before it is created.
     Adapt,
 }
 
-/// What plugins change of an object.
+/// Changes of an object by plugins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PluginChange {
@@ -37,7 +37,7 @@ pub struct PluginChange {
     pub fields: Vec<String>,
 }
 
-/// What identifies the content of an object, as far as a file may tell.
+/// Identity of an object's content, without data that a file must not reveal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Content {

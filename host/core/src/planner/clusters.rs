@@ -1,5 +1,5 @@
-//! The Cluster under which a plan shows each object: the one that it belongs to, or else the one that its label names. Hosts
-//! belong to no Cluster, and are labelled with the one that uses them.
+//! The Cluster under which a plan shows each object: the Cluster that it belongs to, or else the Cluster that its label names.
+//! Hosts belong to no Cluster. Their label names the Cluster that uses them.
 
 use std::collections::BTreeMap;
 

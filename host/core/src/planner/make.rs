@@ -20,9 +20,9 @@ use crate::shell::Kubectl;
 use crate::soft::{SoftLinks, soft_links};
 use crate::{GroupKind, Key, Object, OwnerReference, Side, names, words};
 
-/// How many owners of a chain are printed.
+/// Largest number of owners of a chain that are printed.
 const CHAIN_LIMIT: usize = 8;
-/// How many characters are printed of a reference that names nothing.
+/// Largest number of characters of a wrong reference that are printed.
 const WRITTEN: usize = 200;
 
 /// Plans a move.
@@ -130,7 +130,7 @@ impl Maker<'_> {
         })
     }
 
-    /// W18: the copy of an object that is being deleted would bring it back to life.
+    /// Refuses an object that is being deleted. Its copy would bring it back (W18).
     fn refuse_deleting(&self, object: usize, refusals: &mut Vec<Refusal>) {
         let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
         if object.meta.is_being_deleted() {
@@ -230,7 +230,7 @@ impl Maker<'_> {
         outside.into_iter().cloned().collect()
     }
 
-    /// How to make an owner move: by its own label if it was read, otherwise by the labels of its kind.
+    /// Returns the remedy that makes an owner move: its own label if it was read, otherwise the labels of its kind.
     fn move_owner(&self, owner: &OwnerReference) -> Remedy {
         let words = "let its owner move too (";
         match self.inventory.index_of_uid(&owner.uid).and_then(|index| self.key(index)) {
@@ -252,7 +252,7 @@ impl Maker<'_> {
             .unwrap_or_else(|| owner_key(reference))
     }
 
-    /// Whether an owner, or one of its owners, is excluded by the user.
+    /// Returns true if the user excludes an owner, or one of its owners.
     fn is_below_excluded(&self, reference: &OwnerReference) -> bool {
         let mut at = reference;
         for _ in 0..CHAIN_LIMIT {

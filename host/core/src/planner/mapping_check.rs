@@ -1,4 +1,4 @@
-//! What a move with mapped namespaces can't rename, found before anything is changed.
+//! Checks, before any change, for references that a move with mapped namespaces can't rename.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::scope::Scope;
 use crate::shell::Kubectl;
 use crate::{GroupKind, Key, Object, Side};
 
-/// How many places of one object are named.
+/// Largest number of fields that a refusal names.
 const SHOWN: usize = 3;
 
-/// Every reason why the plan's objects can't have other namespaces in the target.
+/// Returns the reasons why the plan's objects can't have other namespaces in the target.
 pub(crate) fn check_namespace_map(plan: &Plan, inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
     if scope.namespace_map.is_empty() {
         return Vec::new();
@@ -38,7 +38,7 @@ fn namespace_and_name(step: &Step) -> Option<(&str, &str)> {
 
 struct Check<'a> {
     scope: &'a Scope,
-    /// What is copied: namespaces and names.
+    /// Namespaces and names of the objects that are copied.
     names: BTreeSet<(&'a str, &'a str)>,
 }
 
@@ -122,7 +122,7 @@ impl Check<'_> {
         }
     }
 
-    /// The places of a value that seem to mean a namespace that is renamed.
+    /// Finds the fields of a value that seem to mean a mapped namespace.
     fn find_mentions(&self, kind: &GroupKind, value: &Value, path: &Path<'_>, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => {
@@ -143,8 +143,8 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a text is the old name, where a name of a namespace is expected; or something that is copied, by namespace and
-    /// name; or has the address of a service in it, or the name of a service account.
+    /// Returns true if a text seems to mean a mapped namespace. The text is the name itself in a field for namespaces, the namespace
+    /// and name of a copied object, or contains the address of a service or the name of a service account.
     fn seems_to_mean(&self, text: &str, of_namespaces: bool) -> bool {
         self.scope.namespace_map.pairs().any(|(from, _)| {
             let named = || {
@@ -174,7 +174,7 @@ impl Path<'_> {
         Path { parent: Some(self), step, of_namespaces: self.of_namespaces || namespaces }
     }
 
-    /// What the move writes itself, what a copy starts without, and what only its readers understand.
+    /// Returns true for fields that the move writes itself, that a copy starts without, or that only their readers understand.
     fn is_skipped(&self, kind: &GroupKind) -> bool {
         let parent = self.parent.map_or("", |parent| parent.step);
         match self.depth() {
@@ -199,7 +199,7 @@ impl Path<'_> {
     }
 }
 
-/// A refusal of the map as such.
+/// Returns a refusal of the map itself.
 fn map_refusal(code: &'static str, message: String, remedy: impl Into<Remedy>) -> Refusal {
     Refusal { side: crate::Side::Source, ..Refusal::target(code, message, remedy) }
 }

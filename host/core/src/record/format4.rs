@@ -90,7 +90,7 @@ fn convert_scope(scope: &mut Value) {
     scope.insert("accept".to_owned(), json!(accept));
 }
 
-/// A risk in the list of accepted risks, if a field of format 4 accepts it.
+/// Returns the entry in the list of accepted risks, if a field of format 4 accepts the risk.
 fn read_risk(field: &Value, risk: Risk) -> Option<Value> {
     match field {
         Value::Bool(false) => None,

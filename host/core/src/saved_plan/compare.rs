@@ -1,4 +1,4 @@
-//! Comparing a saved plan with what a move finds, or with another saved plan.
+//! Comparison of a saved plan with the objects that a move finds, or with another saved plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::Key;
 use crate::plan::{Content, InTarget, PluginChange, Step};
 use crate::plugin_set::PluginSet;
 
-/// A difference between what was approved and what is found, or between two plans.
+/// A difference between an approved plan and the objects that are found, or between two plans.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Difference {
@@ -19,20 +19,20 @@ pub enum Difference {
     New(Key),
     /// Another object has its name.
     Replaced(Key),
-    /// Its content differs.
+    /// The object's content differs.
     Content(Key),
-    /// Something else happens to it.
+    /// The effect on the object differs.
     Fate {
         /// The object.
         object: Key,
-        /// What was to happen.
+        /// Effect in the approved, or older, plan.
         was: SavedFate,
-        /// What would happen now.
+        /// Effect now.
         is: SavedFate,
     },
-    /// Its copy would lack other owners.
+    /// The copy would lack other owners.
     Owners(Key),
-    /// The target has something else under its name.
+    /// The target has another object with that name.
     InTarget(Key),
     /// Plugins make other changes.
     Changes(Key),
@@ -54,20 +54,20 @@ impl Difference {
     }
 }
 
-/// A step as it is found. What is `None` was not asked about, and is not compared.
+/// A step as it is found. Fields that are `None` were not read, and are not compared.
 #[derive(Clone, Debug)]
 pub struct Found<'a> {
     /// The step.
     pub step: &'a Step,
     /// The object's content.
     pub content: Option<Content>,
-    /// What the target has under its name.
+    /// Object of the target with that name.
     pub in_target: Option<Option<InTarget>>,
-    /// What plugins change.
+    /// Changes by plugins.
     pub changes: Option<Vec<PluginChange>>,
 }
 
-/// How what is found differs from a saved plan.
+/// Compares a saved plan with the steps that are found.
 pub fn compare_with_found<'a>(
     plan: &SavedPlan,
     found: impl IntoIterator<Item = Found<'a>>,
@@ -83,12 +83,12 @@ pub fn compare_with_found<'a>(
     compare_steps(plan, found)
 }
 
-/// How one saved plan differs from an older one.
+/// Compares a saved plan with an older one.
 pub fn compare_plans(old: &SavedPlan, new: &SavedPlan) -> Vec<Difference> {
     compare_steps(old, new.steps.iter().map(|step| (&step.object, |was: &SavedStep| compare_step(was, step))))
 }
 
-/// In order: by what differs, then by name.
+/// Returns the differences, sorted by their type, then by name.
 fn compare_steps<'a>(
     old: &SavedPlan,
     new: impl Iterator<Item = (&'a Key, impl FnOnce(&SavedStep) -> Option<Difference>)>,
@@ -106,13 +106,13 @@ fn compare_steps<'a>(
     differences
 }
 
-/// What a plan can differ in beside its objects.
+/// An aspect of a plan, other than its objects, that can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Aspect {
-    /// It was made for another source.
+    /// The plan was made for another source.
     Source,
-    /// It was made for another target.
+    /// The plan was made for another target.
     Target,
     /// Something else was asked for, or other dangers accepted.
     Decisions,
@@ -122,7 +122,7 @@ pub enum Aspect {
     Problems,
 }
 
-/// In what else one saved plan differs from an older one.
+/// Returns the aspects, other than objects, in which a saved plan differs from an older one.
 pub fn aspects_between(old: &SavedPlan, new: &SavedPlan) -> Vec<Aspect> {
     // A signature that came in between makes no other plugin.
     let plugins = |plan: &SavedPlan| plan.plugins.iter().collect::<PluginSet>();

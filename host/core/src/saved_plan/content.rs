@@ -1,4 +1,4 @@
-//! What counts as an object's content when a plan is compared with what a move finds.
+//! The content of an object in comparisons of a plan with the objects that a move finds.
 
 use serde_json::Value;
 
@@ -16,8 +16,9 @@ const DOMAIN_OF_USERS: &str = "cluster.x-k8s.io/";
 /// and neither do annotations by which its provider's controllers take notes: they react to the pause with some of them, as those
 /// of Metal3 do with a host's status.
 ///
-/// A Secret counts by the version that its server gave it. In files that is whatever they say: a digest would let anyone who reads
-/// a plan guess at data, so that what is edited in files after their plan goes unnoticed, and the pages say so.
+/// For a Secret, the content is the resourceVersion that its server assigned: with a digest, anyone who reads a plan could verify
+/// guesses of the data. In files, the resourceVersion is the written one. So edits of Secrets in files after their plan go
+/// unnoticed, as the pages say.
 pub fn content_of(object: &Object, move_id: &str) -> Result<Content, ObjectError> {
     let kind = &object.kind.group_kind;
     if kind.is_secret() {
@@ -45,15 +46,15 @@ fn is_of_users(annotation: &str) -> bool {
     annotation.starts_with(DOMAIN_OF_USERS) || OF_USERS.contains(&annotation)
 }
 
-/// Whether an annotation is in the domain of those who define the kind: `baremetalhost.metal3.io/…` on kinds of `metal3.io`,
-/// `serviceoperator.azure.com/…` on those of `network.azure.com`.
+/// Returns true if an annotation is in the domain that defines the kind: `baremetalhost.metal3.io/…` on kinds of `metal3.io`,
+/// `serviceoperator.azure.com/…` on kinds of `network.azure.com`.
 fn is_of_provider(annotation: &str, kind: &GroupKind) -> bool {
     let Some((domain, _)) = annotation.split_once('/') else { return false };
     let (theirs, ours) = (registered_domain(domain), registered_domain(&kind.group));
     theirs.is_some() && theirs == ours
 }
 
-/// The last two labels of a domain.
+/// Returns the last two labels of a domain.
 fn registered_domain(domain: &str) -> Option<&str> {
     let mut dots = domain.rmatch_indices('.').map(|(at, _)| at);
     dots.next()?;
