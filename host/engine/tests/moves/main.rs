@@ -17,6 +17,8 @@ mod bounds;
 #[cfg(test)]
 mod carried;
 #[cfg(test)]
+mod changed_source;
+#[cfg(test)]
 mod clusters;
 #[cfg(test)]
 mod committed;
