@@ -60,9 +60,27 @@ pub(crate) fn pauses_copy_alone(job: &Job, step: &Step) -> bool {
     starts_paused(step) && !pauses(job, step)
 }
 
-/// Pauses and holds what the plan says; returns how many objects that changed.
-pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<usize, Failure> {
-    let mut changed = 0;
+/// The effect of pausing the objects of a reading.
+#[derive(Default)]
+pub(crate) struct PauseResult {
+    /// Number of objects that were paused.
+    pub(crate) changed: usize,
+    /// Whether the source has an object in another state than the reading.
+    pub(crate) is_outdated: bool,
+}
+
+/// The state of an object in the source, compared with its reading.
+#[derive(PartialEq)]
+enum SourceState {
+    AsRead,
+    Paused,
+    /// Another request changed or deleted the object, or the answer to the pause was lost.
+    Changed,
+}
+
+/// Pauses and holds what the plan says.
+pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<PauseResult, Failure> {
+    let mut result = PauseResult::default();
     for held in [false, true] {
         let steps = snapshot
             .plan
@@ -70,11 +88,13 @@ pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<usize, F
             .iter()
             .filter(|step| job.is_held_kind(&step.key.group_kind) == held && (held || pauses(job, step)));
         let work = steps.map(|step| pause_one(job, snapshot, step, pauses(job, step)).boxed());
-        let done = side_by_side::write_all(OBJECTS, work.collect()).await?;
-        changed += done.into_iter().filter(|changed| *changed).count();
+        for state in side_by_side::write_all(OBJECTS, work.collect()).await? {
+            result.changed += usize::from(state == SourceState::Paused);
+            result.is_outdated |= state != SourceState::AsRead;
+        }
         job.safe_point()?;
     }
-    Ok(changed)
+    Ok(result)
 }
 
 /// The change that brings an object to rest.
@@ -107,11 +127,17 @@ pub(crate) async fn change(job: &Job, object: &Object, pauses: bool) -> Result<O
     Ok(Some(Change { patch: pause::with_undo(&before, change, &job.move_id), by }))
 }
 
-async fn pause_one(job: &Job, snapshot: &Snapshot, step: &Step, pauses: bool) -> Result<bool, Failure> {
+async fn pause_one(
+    job: &Job,
+    snapshot: &Snapshot,
+    step: &Step,
+    pauses: bool,
+) -> Result<SourceState, Failure> {
     let kind = job.kind(Side::Source, &step.key.group_kind)?;
     let mut object = snapshot.object(step)?.clone();
+    let mut state = SourceState::AsRead;
     for _ in 0..MAX_ROUNDS {
-        let Some(Change { mut patch, by }) = change(job, &object, pauses).await? else { return Ok(false) };
+        let Some(Change { mut patch, by }) = change(job, &object, pauses).await? else { return Ok(state) };
         // The inverse is valid for this state only.
         merge::apply_patch(
             &mut patch,
@@ -121,14 +147,14 @@ async fn pause_one(job: &Job, snapshot: &Snapshot, step: &Step, pauses: bool) ->
             Ok(_) => {
                 let verb = if by.is_some() { Verb::Held } else { Verb::Paused };
                 job.report_object(Phase::Paused, verb, &step.key, Side::Source);
-                return Ok(true);
+                return Ok(SourceState::Paused);
             }
             Err(PlaceError::Conflict(_)) => match job.source.get(kind, &step.key).await? {
-                Some(now) => object = now,
-                // Gone without our doing: the second list will not have it either.
-                None => return Ok(false),
+                Some(now) => (object, state) = (now, SourceState::Changed),
+                // Gone without our doing: the next reading will not have it either.
+                None => return Ok(SourceState::Changed),
             },
-            Err(PlaceError::NotFound(_)) => return Ok(false),
+            Err(PlaceError::NotFound(_)) => return Ok(SourceState::Changed),
             Err(error) => {
                 let doing = by
                     .as_ref()

@@ -21,7 +21,7 @@ use crate::act::copy::{self, Copies};
 use crate::act::handover;
 use crate::act::live::KnownObjects;
 use crate::act::new_namespaces;
-use crate::act::pausing;
+use crate::act::pausing::{self, PauseResult};
 use crate::act::read_only_source;
 use crate::base::clock::utc_now;
 use crate::base::events::{self, Awaited, Event};
@@ -158,7 +158,7 @@ impl ActiveMove {
             return Ok(Arc::new(first));
         }
         job.report(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
-        let snapshot = self.pause_until_stable(first).await?;
+        let snapshot = self.pause_until_stable(first, None).await?;
         approved::check_after_pause(&job, &snapshot)?;
         before_pause::check_new_objects(&job, &snapshot, &known).await?;
         calls::wait_for_checks(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
@@ -179,27 +179,34 @@ impl ActiveMove {
     }
 
     /// Pauses until a reading of the source has nothing left to pause and nothing to wait for; that reading is what is
-    /// copied. Objects that appear in the meantime are paused too.
-    async fn pause_until_stable(&mut self, mut snapshot: Snapshot) -> Result<Snapshot, Failure> {
+    /// copied. Objects that appear in the meantime are paused too. Keeps the first reading if the `earlier` one has all its objects
+    /// and the source still has them as they were read.
+    async fn pause_until_stable(
+        &mut self,
+        mut snapshot: Snapshot,
+        earlier: Option<&Snapshot>,
+    ) -> Result<Snapshot, Failure> {
         let job = self.job.clone();
         let deadline = job.parking.deadline(job.options.pause_timeout);
+        let mut keeps_reading = earlier.is_some_and(|earlier| !snapshot.has_more_than(&earlier.uids()));
         loop {
             // The record names objects before they are paused, so that a rollback finds them. Objects that are not locked are not
-            // touched.
-            self.lock(locks_of(&job, &snapshot)).await?;
+            // touched. Before the lock, another run may have changed them.
+            keeps_reading &= !self.lock(locks_of(&job, &snapshot)).await?;
             self.journal.note_touched(snapshot.kinds(), snapshot.namespaces());
             self.journal.enter_phase(Phase::Paused).await?;
-            let changed = pausing::pause_all(&job, &snapshot).await?;
-            // From here only its names are needed. Two readings at once would be the most that a move ever holds.
-            let known = snapshot.inventory.keys().to_vec();
-            drop(snapshot);
-            let reading = readings::read_again(&job).await?;
-            pausing::unpause_departed(&job, &reading).await?;
+            let PauseResult { changed, is_outdated } = pausing::pause_all(&job, &snapshot).await?;
+            let known = snapshot.uids();
+            if !keeps_reading || is_outdated {
+                // Two readings at once would be the most that a move ever holds.
+                drop(snapshot);
+                snapshot = readings::read_again(&job).await?;
+            }
+            keeps_reading = false;
+            pausing::unpause_departed(&job, &snapshot).await?;
             let left = deadline.time_left();
-            let acknowledged = pausing::acknowledged(&job, &reading, left).await?;
-            let new = reading.plan.steps.iter().any(|step| known.binary_search(&step.key).is_err());
-            snapshot = reading;
-            if acknowledged && !new {
+            let acknowledged = pausing::acknowledged(&job, &snapshot, left).await?;
+            if acknowledged && !snapshot.has_more_than(&known) {
                 return read_only_source::pause_elsewhere_in_reading(&job, snapshot).await;
             }
             if left.is_zero() {
@@ -291,7 +298,8 @@ impl ActiveMove {
                 }
                 Comparison::Changed => last = None,
             }
-            let now = Arc::new(self.pause_until_stable(readings::read_again(&job).await?).await?);
+            let reading = readings::read_again(&job).await?;
+            let now = Arc::new(self.pause_until_stable(reading, Some(&copies.snapshot)).await?);
             approved::check_after_pause(&job, &now)?;
             new_namespaces::create_late(&job, &mut self.journal, &now).await?;
             let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
@@ -433,10 +441,10 @@ impl ActiveMove {
         finished
     }
 
-    /// Takes more locks; doesn't wait for one that another run has.
-    async fn lock(&self, more: BTreeSet<Lock>) -> Result<(), Failure> {
-        let Some(locks) = &self.job.locks else { return Ok(()) };
-        locks.take_more(&more).await.map(drop)
+    /// Takes more locks; doesn't wait for one that another run has. Returns whether there were any to take.
+    async fn lock(&self, more: BTreeSet<Lock>) -> Result<bool, Failure> {
+        let Some(locks) = &self.job.locks else { return Ok(false) };
+        locks.take_more(&more).await
     }
 
     pub(crate) fn record_time(&mut self, phase: Phase) {

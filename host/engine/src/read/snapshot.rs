@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pivot_core::inventory::Inventory;
 use pivot_core::plan::{Plan, Step};
 use pivot_core::relations::Relations;
-use pivot_core::{GroupKind, Key, Kind, Object, Side};
+use pivot_core::{GroupKind, Key, Kind, Object, Side, Uid};
 
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
@@ -35,7 +35,17 @@ impl Snapshot {
             .ok_or_else(|| Failure::Bug(format!("{} is not in the inventory", step.key)))
     }
 
-    /// Returns the kinds of the objects that are copied.
+    /// Returns the UIDs of the objects that are copied.
+    pub(crate) fn uids(&self) -> BTreeMap<Key, Uid> {
+        self.plan.steps.iter().map(|step| (step.key.clone(), step.uid.clone())).collect()
+    }
+
+    /// Returns true if an object is copied that is not among the known ones.
+    pub(crate) fn has_more_than(&self, known: &BTreeMap<Key, Uid>) -> bool {
+        self.plan.steps.iter().any(|step| known.get(&step.key) != Some(&step.uid))
+    }
+
+    /// The kinds of the objects that are copied.
     pub(crate) fn kinds(&self) -> BTreeSet<GroupKind> {
         self.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect()
     }
