@@ -349,8 +349,9 @@ fn confine_parts(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, Str
 }
 
 fn parse_parts(option: &str, given: &[String]) -> Result<BTreeSet<Part>, String> {
-    let parts =
-        given.iter().map(|text| typed::part(text).map_err(|why| format!("options.{option} {text:?}: {why}")));
+    let parts = given
+        .iter()
+        .map(|text| typed::parse_part(text).map_err(|why| format!("options.{option} {text:?}: {why}")));
     parts.collect()
 }
 

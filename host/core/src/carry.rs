@@ -169,7 +169,7 @@ impl Carrier<'_> {
             return None;
         };
         let message = format!("{key} can't be also copied: {why}");
-        Some(Refusal::source(code, key.clone(), message, remedy).or(leave_out_remedy(part)))
+        Some(Refusal::source(code, key.clone(), message, remedy).with_remedy(leave_out_remedy(part)))
     }
 
     /// Returns true if a part that names only a kind stands for an object.

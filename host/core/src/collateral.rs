@@ -108,7 +108,7 @@ fn lost_dependents_refusal(kind: &Kind, lost: &BTreeMap<Key, Key>, scope: &Scope
     };
     let mut remedies = way.into_iter().chain([accept]);
     let refusal = Refusal::source("collateral", first.clone(), message, remedies.next()?);
-    Some(remedies.fold(refusal.and(lost.keys().skip(1).cloned()), Refusal::or))
+    Some(remedies.fold(refusal.with_others(lost.keys().skip(1).cloned()), Refusal::with_remedy))
 }
 
 /// Returns the command or advice that makes objects of a kind move. Kinds that are always read move by a label on the object,

@@ -9,7 +9,8 @@ use super::usage::{Result, usage};
 
 /// The parts that a flag names.
 pub(super) fn parts(flag: &str, given: &[String]) -> Result<BTreeSet<Part>> {
-    let parts =
-        given.iter().map(|text| typed::part(text).or_else(|why| usage(format!("{flag} {text:?}: {why}"))));
+    let parts = given
+        .iter()
+        .map(|text| typed::parse_part(text).or_else(|why| usage(format!("{flag} {text:?}: {why}"))));
     parts.collect()
 }

@@ -280,7 +280,7 @@ impl<'a> Content<'a> {
         let mut words = Words::default();
         let steps = plan.steps.iter().map(|step| words.step(step)).collect();
         let stays = plan.stays.iter().map(|stay| words.stay(stay)).collect();
-        let problems = Refusal::grouped(&plan.refusals).into_iter().map(|group| {
+        let problems = Refusal::group_similar(&plan.refusals).into_iter().map(|group| {
             let Refusal { code, side, object, others, message, remedies } = group.first;
             let objects: std::collections::BTreeSet<&Key> =
                 object.iter().chain(others).chain(group.objects.iter().copied()).collect();

@@ -134,7 +134,7 @@ fn added_objects_text(plan: &Plan, map: &NamespaceMap) -> Text {
     let mut text = Text::default();
     let file = |step: &Step| step.added_from().unwrap_or_default().to_owned();
     let added: Vec<Step> = plan
-        .added()
+        .added_steps()
         .map(|step| Step { key: map.into_target().rename_key(&step.key), ..step.clone() })
         .collect();
     let groups = group_items(&added, |step| (Some(&step.key), vec![file(step)]));

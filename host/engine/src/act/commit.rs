@@ -179,12 +179,12 @@ fn is_source_unchanged(job: &Job, snapshot: &Snapshot, there: &BTreeMap<Key, Met
     let (scope, wishes) = (&job.options.scope, planning::collect_wishes(&job.plugins));
     let read = there.keys().filter(|key| {
         let kind = job.kinds.source.get(&key.group_kind);
-        let listed = kind.is_none_or(|kind| !reach::lists(kind, &wishes, scope).is_empty());
-        scope.includes(key.namespace.as_deref())
+        let listed = kind.is_none_or(|kind| !reach::namespaces_to_list(kind, &wishes, scope).is_empty());
+        scope.includes_namespace(key.namespace.as_deref())
             && (listed || scope.also_copy.iter().any(|part| part.may_cover(key)))
     });
     // An object from a manifest is no object of the source, even if the source has one of that name.
-    let added: BTreeSet<&Key> = snapshot.plan.added().map(|step| &step.key).collect();
+    let added: BTreeSet<&Key> = snapshot.plan.added_steps().map(|step| &step.key).collect();
     let replaced: BTreeSet<Key> = snapshot.inventory.replaced_objects().iter().map(Object::key).collect();
     for key in read {
         let is_known = match added.contains(key) {

@@ -135,7 +135,7 @@ async fn compare_copy(
         merge::apply_patch(&mut wanted, &adapted.patch);
     }
     let copy = copy.value().map_err(of_target)?;
-    let comparable = |value| release::comparable_content(value, &entry.key.group_kind, used, false);
+    let comparable = |value| release::shared_content(value, &entry.key.group_kind, used, false);
     Ok((body::find_lost_fields(&comparable(&wanted), &comparable(&copy)), paused))
 }
 

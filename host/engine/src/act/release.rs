@@ -334,7 +334,7 @@ async fn compare_with_copy(
     if let Some(adapted) = &adapted {
         merge::apply_patch(&mut wanted, &adapted.patch);
     }
-    let comparable = |value| comparable_content(value, &entry.key.group_kind, entry.used, entry.with_status);
+    let comparable = |value| shared_content(value, &entry.key.group_kind, entry.used, entry.with_status);
     let (wanted, copy) = (comparable(&wanted), comparable(&copy));
     let mut fields = body::find_lost_fields(&wanted, &copy);
     if entry.digest.is_none() && !entry.used {
@@ -350,7 +350,7 @@ async fn compare_with_copy(
 
 /// Returns the fields that a source's object and its copy share. Owners' UIDs and pauses are left out. An object that the
 /// target had before has its own metadata.
-pub(crate) fn comparable_content(object: &Value, kind: &GroupKind, used: bool, with_status: bool) -> Value {
+pub(crate) fn shared_content(object: &Value, kind: &GroupKind, used: bool, with_status: bool) -> Value {
     let mut content = comparable_content(object, with_status);
     if let Some(map) = content.as_object_mut().filter(|_| used) {
         map.remove("metadata");

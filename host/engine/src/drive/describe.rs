@@ -145,7 +145,7 @@ async fn explain_not_found(
     let kind = kinds.values().find(|kind| is_cluster(&kind.group_kind));
     let mut there: Vec<Key> = match (kind, &wanted.namespace) {
         (Some(kind), Some(_)) => match handle.list_identities(kind, None).await {
-            Ok(metas) => metas.iter().map(|meta| listing::key(kind, meta)).collect(),
+            Ok(metas) => metas.iter().map(|meta| listing::key_of_meta(kind, meta)).collect(),
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => of_namespace(),
             Err(failure) => return Err(failure),
         },

@@ -136,7 +136,9 @@ fn find_lists<'a>(
 ) -> BTreeSet<List<'a>> {
     let others = kinds.values().filter(|kind| !soft::is_cluster(&kind.group_kind));
     others
-        .flat_map(|kind| reach::lists(kind, wishes, scope).into_iter().map(move |list| (kind, list)))
+        .flat_map(|kind| {
+            reach::namespaces_to_list(kind, wishes, scope).into_iter().map(move |list| (kind, list))
+        })
         .collect()
 }
 

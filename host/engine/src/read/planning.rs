@@ -122,7 +122,7 @@ pub(crate) fn find_needed_risks(
 }
 
 /// Makes the plan. Also returns the relations that plugins gave.
-pub(crate) async fn make_plan(
+pub(crate) async fn plan_with_plugins(
     source_objects: &SourceObjects,
     scope: &Scope,
     plugins: &[Arc<dyn Hooks>],

@@ -43,7 +43,7 @@ pub(crate) async fn read_first(
         job.report(Event::warning(code, caution.as_str()));
     }
     let (mut plan, relations) =
-        planning::make_plan(&source_objects, &job.options.scope, &job.plugins).await?;
+        planning::plan_with_plugins(&source_objects, &job.options.scope, &job.plugins).await?;
     let needed = planning::find_needed_risks(&source_objects, &job.options.scope, &relations);
     let inventory = add_from_manifests(job, &mut plan, source_objects.inventory);
     if job.options.dry_run != DryRun::Off {
@@ -93,7 +93,7 @@ pub(crate) async fn read_again(job: &Job) -> Result<Snapshot, Failure> {
     let scope = (&job.options.scope, job.options.confined);
     let source_objects = discover_objects(&job.source, &job.kinds.source, scope, ready(Ok(wishes))).await?;
     let (mut plan, relations) =
-        planning::make_plan(&source_objects, &job.options.scope, &job.plugins).await?;
+        planning::plan_with_plugins(&source_objects, &job.options.scope, &job.plugins).await?;
     let inventory = add_from_manifests(job, &mut plan, source_objects.inventory);
     Ok(Snapshot { inventory, plan: Arc::new(plan), relations })
 }

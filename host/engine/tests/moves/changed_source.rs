@@ -134,11 +134,14 @@ async fn changed_object_is_read_once() {
     assert_eq!(readings, 1);
 }
 
+/// A change of the source.
+type Change = Box<dyn Fn(&MemoryPlace) + Send + Sync>;
+
 #[tokio::test(start_paused = true)]
 async fn new_object_is_read_twice() {
     let secret = key("", "Secret", "c-kubeconfig");
     let replaced = secret.clone();
-    let changes: [Box<dyn Fn(&MemoryPlace) + Send + Sync>; 3] = [
+    let changes: [Change; 3] = [
         Box::new(|source| drop(source.insert(late("Pool")).unwrap())),
         Box::new(|source| {
             let mut secret = body("", "Secret", "c-ca", None);

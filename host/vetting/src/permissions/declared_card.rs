@@ -38,8 +38,9 @@ pub fn build_card(
     let reach = reach.iter().map(|Reach { kind, namespace, delete }| json!({"side": "source", "kind": kind.to_string(), "namespace": namespace, "delete": delete}));
     let changes = changes.iter().map(|Change { hook, kind, side }| json!({"hook": hook.to_string(), "kind": kind.to_string(), "side": side.to_string()}));
     let reads = reads.iter().map(|Read { kind, side, namespace }| json!({"side": side.to_string(), "kind": kind.to_string(), "namespace": namespace}));
-    let extra =
-        extra.iter().map(|(key, value)| json!({"key": shown(key, TEXT), "value": shown(value, TEXT)}));
+    let extra = extra
+        .iter()
+        .map(|(key, value)| json!({"key": escape_line(key, TEXT), "value": escape_line(value, TEXT)}));
     let text = |items: Vec<String>| Value::from(items);
     let fields = [
         ("name", json!(name)),

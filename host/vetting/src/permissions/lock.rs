@@ -167,7 +167,7 @@ impl Lock {
             }
             for (key, remark) in [("admitted-by", by), ("admitted-at", at), ("from-bundle", bundle)] {
                 if let Some(remark) = remark {
-                    write_value(&mut text, key, &line(remark, REMARK));
+                    write_value(&mut text, key, &to_line(remark, REMARK));
                 }
             }
         }

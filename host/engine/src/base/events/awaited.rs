@@ -57,11 +57,11 @@ impl Awaited {
 
     /// One line for all waits that say the same, with the first `most` names of each kind.
     pub fn lines(awaited: &[Self], most: usize) -> Vec<String> {
-        group_alike(awaited).iter().map(|group| describe_group(group, most)).collect()
+        group_similar(awaited).iter().map(|group| describe_group(group, most)).collect()
     }
 }
 
-fn grouped<'a>(awaited: impl IntoIterator<Item = &'a Awaited>) -> Vec<Group<'a, Awaited>> {
+fn group_similar<'a>(awaited: impl IntoIterator<Item = &'a Awaited>) -> Vec<Group<'a, Awaited>> {
     group_items(awaited, |one| {
         let Awaited { object, side, plugin, what, remedy } = one;
         let side = side.map(|side| side.to_string()).unwrap_or_default();
@@ -86,6 +86,8 @@ fn describe_group(group: &Group<'_, Awaited>, most: usize) -> String {
 /// In the form that users see: `Machine ns/m in the source: not paused yet`.
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        group_alike([self]).iter().try_for_each(|group| f.write_str(&describe_group(group, MAX_LISTED_NAMES)))
+        group_similar([self])
+            .iter()
+            .try_for_each(|group| f.write_str(&describe_group(group, MAX_LISTED_NAMES)))
     }
 }

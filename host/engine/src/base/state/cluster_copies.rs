@@ -75,7 +75,7 @@ async fn list_clusters(side: &Handle, kinds: &KindsOfSide, record: &Record) -> R
 fn is_copy(record: &Record, cluster: &Object) -> bool {
     let mut imports = record.handover.iter().flat_map(|handover| &handover.imported_by);
     let mark = CopyMark::from_record(record);
-    mark.is_of_any_attempt(&cluster.key(), &cluster.meta) || imports.any(|id| cluster.meta.marked(id))
+    mark.is_of_any_attempt(&cluster.key(), &cluster.meta) || imports.any(|id| cluster.meta.has_mark(id))
 }
 
 impl ClusterSides<'_> {
@@ -84,7 +84,7 @@ impl ClusterSides<'_> {
         let mut all = list_clusters(&self.sides.source, &self.kinds.source, record).await?;
         all.retain(|cluster| {
             let key = cluster.key();
-            record.scope.includes(key.namespace.as_deref()) && record.scope.names(&key)
+            record.scope.includes_namespace(key.namespace.as_deref()) && record.scope.includes_cluster(&key)
         });
         Ok(all)
     }

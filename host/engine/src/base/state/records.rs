@@ -585,7 +585,7 @@ impl Records {
         };
         let old = old
             .into_iter()
-            .filter(|(finished, _)| !clusters.iter().any(|cluster| cluster.marked(&finished.move_id)));
+            .filter(|(finished, _)| !clusters.iter().any(|cluster| cluster.has_mark(&finished.move_id)));
         try_join_all(old.map(|(_, name)| self.remove_named(name))).await.map(drop)
     }
 }
