@@ -18,7 +18,8 @@ use tokio::time::timeout;
 
 use crate::alone::Alone;
 use crate::args::{
-    AgentInvitation, AgentManifests, AgentVerb, Answering, Called, OfController, OneSide, SecretName, With,
+    AgentCallArgs, AgentInvitation, AgentManifests, AgentVerb, Answering, OfController, OneSide, PluginArgs,
+    SecretName,
 };
 use crate::exit;
 use crate::output::{self, Output, Text};
@@ -81,8 +82,8 @@ pub(crate) fn print_manifests(typed: &AgentManifests, output: &Output) -> u8 {
 }
 
 /// Flags without a meaning are a mistake: whoever sets them relies on them.
-fn find_contradiction(called: &Called, prints: bool) -> Option<&'static str> {
-    let Called { finish_alone_after, with, .. } = called;
+fn find_contradiction(called: &AgentCallArgs, prints: bool) -> Option<&'static str> {
+    let AgentCallArgs { finish_alone_after, with, .. } = called;
     match (finish_alone_after, called.role) {
         (Some(_), OneSide::Source) => Some(
             "--finish-alone-after: nothing that moves out of a cluster (--role source) can be finished in it",
@@ -98,7 +99,7 @@ fn print_objects(
     image: &str,
     namespace: &str,
     credentials: AgentCredentials,
-    called: &Called,
+    called: &AgentCallArgs,
     output: &Output,
 ) {
     let objects = agent_manifests(&AgentInstallation {
@@ -265,7 +266,7 @@ async fn run_agent(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
 }
 
 /// The flags of an agent that is installed.
-fn agent_arguments(called: &Called) -> Vec<String> {
+fn agent_arguments(called: &AgentCallArgs) -> Vec<String> {
     let pair = |flag: &str, value: &String| [flag.to_owned(), value.clone()];
     let all = called.allow_all_namespaces.then(|| "--allow-all-namespaces".to_owned());
     let role = (called.role == OneSide::Source).then(|| pair("--role", &"source".to_owned()));
@@ -285,7 +286,7 @@ fn agent_arguments(called: &Called) -> Vec<String> {
 }
 
 /// Those of one that finishes alone; its plugins are in its image.
-fn finish_alone_flags(after: Duration, with: &With) -> Vec<String> {
+fn finish_alone_flags(after: Duration, with: &PluginArgs) -> Vec<String> {
     let mut words = vec!["--finish-alone-after".to_owned(), format!("{}s", after.as_secs())];
     if let Some(plugins) = &with.plugins {
         words.extend(["--plugins".to_owned(), plugins.display().to_string()]);
@@ -300,8 +301,8 @@ mod tests {
 
     use super::*;
 
-    fn called(role: OneSide, after: Option<u64>, with: With) -> Called {
-        Called {
+    fn called(role: OneSide, after: Option<u64>, with: PluginArgs) -> AgentCallArgs {
+        AgentCallArgs {
             call: Some("a:1".to_owned()),
             allow_namespace: vec!["shop".to_owned()],
             allow_all_namespaces: false,
@@ -314,7 +315,7 @@ mod tests {
 
     #[test]
     fn installed_agent_runs_with_typed_arguments() {
-        let with = With { plugins: Some("/plugins".into()), strict: true, ..With::default() };
+        let with = PluginArgs { plugins: Some("/plugins".into()), strict: true, ..PluginArgs::default() };
         let basic = ["--call", "a:1", "--allow-namespace", "shop"].map(str::to_owned).to_vec();
         // A variable for other commands may name plugins, too.
         assert_eq!(agent_arguments(&called(OneSide::Target, None, with.clone())), basic);
@@ -340,12 +341,12 @@ mod tests {
 
     #[test]
     fn contradicting_agent_flags_are_refused() {
-        let trust = With { trust: Some("trust.toml".into()), ..With::default() };
-        let of_source = called(OneSide::Source, Some(600), With::default());
+        let trust = PluginArgs { trust: Some("trust.toml".into()), ..PluginArgs::default() };
+        let of_source = called(OneSide::Source, Some(600), PluginArgs::default());
         assert!(find_contradiction(&of_source, false).is_some_and(|why| why.contains("--role source")));
         let trusting = called(OneSide::Target, Some(600), trust);
         assert!(find_contradiction(&trusting, true).is_some_and(|why| why.contains("--trust")));
         assert_eq!(find_contradiction(&trusting, false), None);
-        assert_eq!(find_contradiction(&called(OneSide::Source, None, With::default()), true), None);
+        assert_eq!(find_contradiction(&called(OneSide::Source, None, PluginArgs::default()), true), None);
     }
 }

@@ -13,7 +13,7 @@ use pivot_vetting::signatures::statement::{Claim, Topic};
 use crate::args::Signing;
 use crate::exit::Result;
 use crate::output::{Output, Text};
-use crate::plugins::sign::{self, Subject as Signed};
+use crate::plugins::sign::{self, SignatureSubject};
 use crate::plugins::trust::{TrustFile, accepted_signers};
 use crate::saved;
 
@@ -25,7 +25,8 @@ pub(crate) fn sign_plan(signing: &Signing, output: &Output) -> Result<()> {
         output.warn(format!("{called} {why}, and can't be carried out"));
     }
     let (sha256, checksum) = (sha256(&bytes), Some(plan.checksum().to_owned()));
-    let signed = Signed { called, sha256, checksum, claim: Claim::Approved, card: None, checked: None };
+    let signed =
+        SignatureSubject { called, sha256, checksum, claim: Claim::Approved, card: None, checked: None };
     sign::sign_subject(signing, signed, output)
 }
 

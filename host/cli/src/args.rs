@@ -32,18 +32,18 @@ pub(crate) use checked::{Choices, Roles, Task, check};
 #[cfg(test)]
 pub(crate) use command::command;
 pub(crate) use command::{describe_variables_without_effect, invoked_name, parse};
-pub(crate) use describe::Description;
+pub(crate) use describe::DescribeArgs;
 pub(crate) use flags::{
-    Color, Connection, FromCluster, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb, ToCluster,
+    Color, ConnectionArgs, FromCluster, Hide, LogFormat, Look, OutputFormat, Picture, PlanVerb, ToCluster,
     ToDirectory,
 };
 pub(crate) use manual::pages;
-pub(crate) use plugins::{Import, PluginClaim, PluginVerb, Signing, Trial, With};
+pub(crate) use plugins::{Import, PluginArgs, PluginClaim, PluginVerb, Signing, Trial};
 pub(crate) use protection::Protection;
 pub(crate) use risks::{needs_kinds, needs_kinds_of_move, to_accept};
 pub(crate) use scripts::script;
 pub(crate) use service::{
-    AgentInvitation, AgentManifests, AgentVerb, Answering, Called, Controlled, ControllerManifests,
+    AgentCallArgs, AgentInvitation, AgentManifests, AgentVerb, Answering, Controlled, ControllerManifests,
     ControllerVerb, OfController, SecretName,
 };
 pub(crate) use side::OneSide;

@@ -13,7 +13,7 @@ use pivot_vetting::signatures::statement::{Claim, Topic};
 use crate::args::Signing;
 use crate::exit::{self, Result};
 use crate::output::{self, ErrorDocument, Output, Text};
-use crate::plugins::sign::{self, Subject as Signed};
+use crate::plugins::sign::{self, SignatureSubject};
 use crate::plugins::trust::{TrustFile, accepted_signers};
 
 /// Signs a directory, and returns the exit code.
@@ -38,8 +38,14 @@ fn sign_manifest(signing: &Signing, output: &Output) -> Result<()> {
     let called = format!("directory {}", examined.path);
     // The canonical path: what was typed may end in a slash.
     let signing = Signing { file: PathBuf::from(&examined.path), ..signing.clone() };
-    let signed =
-        Signed { called, sha256: digest, checksum: None, claim: Claim::Written, card: None, checked: None };
+    let signed = SignatureSubject {
+        called,
+        sha256: digest,
+        checksum: None,
+        claim: Claim::Written,
+        card: None,
+        checked: None,
+    };
     sign::sign_subject(&signing, signed, output)
 }
 

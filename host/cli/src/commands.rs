@@ -22,9 +22,9 @@ use pivot_engine::{
 use serde::Serialize;
 
 use crate::approval::{self, Approved};
-use crate::args::{Choices, Connection, FromCluster, Picture, TargetEnd, Within};
+use crate::args::{Choices, ConnectionArgs, FromCluster, Picture, TargetEnd, Within};
 use crate::authorship::Authors;
-use crate::ends::{self, Asked, OpenError, Opened};
+use crate::ends::{self, OpenError, QueriedSides, SourceAndTarget};
 use crate::exit;
 use crate::next::{About, Commands};
 use crate::output::{
@@ -333,10 +333,13 @@ impl<'a> Command<'a> {
         let source_given = kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some();
         let plugins = Loading::without_plugins();
         let (opened, one) = match ends::to_ask(&self.choices.ends, source_given).await {
-            Ok(Asked::Both(opened)) => (*opened, None),
-            Ok(Asked::One(side, place)) => {
+            Ok(QueriedSides::Both(opened)) => (*opened, None),
+            Ok(QueriedSides::One(side, place)) => {
                 let (source, target) = (place.clone(), place);
-                (Opened { source, target, namespace: None, workload: None, signed: None }, Some(side))
+                (
+                    SourceAndTarget { source, target, namespace: None, workload: None, signed: None },
+                    Some(side),
+                )
             }
             Err(error) => return self.not_opened(&error, &plugins).await,
         };
@@ -369,7 +372,7 @@ impl<'a> Command<'a> {
     }
 
     /// The engine's options for a move, or for one that is planned.
-    fn options(&self, opened: &Opened) -> Options {
+    fn options(&self, opened: &SourceAndTarget) -> Options {
         let options = self.choices.options(opened.namespace.as_deref());
         let Some(cluster) = self.found_workload(opened) else { return options };
         if workload::may_move(cluster, &options.scope) && !self.output.settings().quiet {
@@ -382,7 +385,7 @@ impl<'a> Command<'a> {
     }
 
     /// Lets the next commands name the workload cluster that was found.
-    fn found_workload<'o>(&self, opened: &'o Opened) -> Option<&'o Key> {
+    fn found_workload<'o>(&self, opened: &'o SourceAndTarget) -> Option<&'o Key> {
         let cluster = opened.workload.as_ref()?;
         self.commands.found_workload(&workload::typed_name(cluster));
         Some(cluster)
@@ -425,7 +428,7 @@ impl<'a> Command<'a> {
         command: Option<MoveOrResume<'_>>,
         plugins: &Loading,
         within: Option<&Namespaces>,
-    ) -> Result<Opened, u8> {
+    ) -> Result<SourceAndTarget, u8> {
         // Don't create a directory for a move that is refused because of its plugins.
         if matches!(self.choices.ends.target, TargetEnd::Directory(_))
             && let Some(errors) = plugins.wait_for_refusal().await
@@ -471,12 +474,18 @@ impl<'a> Command<'a> {
 
     /// Completes the kubectl commands of a stop.
     fn name_kubeconfigs(&self, stop: Stop) -> Stop {
-        let Connection { from_directory, to_files, .. } = &self.choices.connection;
+        let ConnectionArgs { from_directory, to_files, .. } = &self.choices.connection;
         let is_directory = Both::new(from_directory.is_some(), to_files.to_directory.is_some());
         output::name_kubeconfigs(stop, self.kubectl_flags.get().unwrap_or(&Both::default()), &is_directory)
     }
 
-    fn setup(&self, opened: &Opened, options: Options, progress: &Arc<Progress>, plugins: &Loading) -> Setup {
+    fn setup(
+        &self,
+        opened: &SourceAndTarget,
+        options: Options,
+        progress: &Arc<Progress>,
+        plugins: &Loading,
+    ) -> Setup {
         let watcher: Arc<dyn Watcher> = match &self.report {
             Some(report) => report.watching(opened.labels(), progress),
             None => progress.clone(),

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pivot_controller::{
-    AcceptedAgents, Controller, Installation, KubeOpener, Metrics, Server, Settings, controller_manifests,
-    describe_stop,
+    AcceptedAgents, Controller, ControllerInstallation, KubeOpener, Metrics, Server, Settings,
+    controller_manifests, describe_stop,
 };
 use pivot_core::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter, Stop};
@@ -38,7 +38,7 @@ pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u
         None if agents_host.is_empty() => AcceptedAgents::None,
         None => AcceptedAgents::Invitation(agents_host.clone()),
     };
-    let objects = controller_manifests(&Installation {
+    let objects = controller_manifests(&ControllerInstallation {
         image: image.clone(),
         namespace: namespace.clone(),
         replicas: *replicas,

@@ -8,7 +8,7 @@ use pivot_core::describe::build_tree;
 use pivot_engine::Exit;
 use pivot_engine::describe::{WantedCluster, describe_cluster};
 
-use crate::args::{Description, Within};
+use crate::args::{DescribeArgs, Within};
 use crate::output::{
     self, Advice, AlreadyShown, DescribeDocument, ErrorDocument, Output, PlanUse, Progress, Text,
 };
@@ -18,8 +18,8 @@ use crate::{ends, exit};
 const UNTOUCHED: &str = "this command changes nothing";
 
 /// Shows it, and returns the exit code.
-pub(crate) async fn run(description: &Description, output: &Arc<Output>) -> u8 {
-    let Description { end, within, name, view } = description;
+pub(crate) async fn run(description: &DescribeArgs, output: &Arc<Output>) -> u8 {
+    let DescribeArgs { end, within, name, view } = description;
     let as_document = output.settings().format.is_document();
     let (place, of_context) = match ends::open_single_end(end).await {
         Ok(opened) => opened,

@@ -12,7 +12,7 @@ use pivot_places::{
     additions_of_files,
 };
 
-use crate::args::{Connection, DirectoryEnd, Ends, FromCluster, SourceEnd, TargetEnd, ToCluster};
+use crate::args::{ConnectionArgs, DirectoryEnd, Ends, FromCluster, SourceEnd, TargetEnd, ToCluster};
 use crate::authorship::Authors;
 use crate::missing_side::MissingSide;
 use crate::output::Text;
@@ -21,7 +21,7 @@ use crate::workload::{self, WorkloadError};
 const PANICKED: &str = "the task that reads it panicked; this is a bug in pivot-host, please report it";
 
 /// Both opened sides, and the findings from opening them.
-pub(crate) struct Opened {
+pub(crate) struct SourceAndTarget {
     pub(crate) source: Arc<dyn Place>,
     pub(crate) target: Arc<dyn Place>,
     /// The context's namespace.
@@ -32,13 +32,13 @@ pub(crate) struct Opened {
     pub(crate) signed: Option<Note>,
 }
 
-impl Opened {
+impl SourceAndTarget {
     pub(crate) fn labels(&self) -> (&str, &str) {
         (self.source.label(), self.target.label())
     }
 
     /// The kubectl flags that name the server and the user of each side.
-    pub(crate) fn kubectl_flags(&self, connection: &Connection) -> Both<Vec<String>> {
+    pub(crate) fn kubectl_flags(&self, connection: &ConnectionArgs) -> Both<Vec<String>> {
         let FromCluster { as_user, as_group, .. } = &connection.from;
         let ToCluster { to_as, to_as_group, .. } = &connection.to;
         // The note about this cluster has a command that saves its kubeconfig to that file.
@@ -127,7 +127,7 @@ impl std::error::Error for OpenError {
 
 /// Opens both sides read-only; creates no directory. `authors` is the rule for the source's files; without one, anyone may have
 /// written them.
-pub(crate) async fn to_read(ends: &Ends, authors: Option<&Authors>) -> Result<Opened, OpenError> {
+pub(crate) async fn to_read(ends: &Ends, authors: Option<&Authors>) -> Result<SourceAndTarget, OpenError> {
     let source = open_source(&ends.source, authors).await?;
     if let TargetEnd::Directory(DirectoryEnd { keys: Some(keys), .. }) = &ends.target {
         // A plan ends where the move would.
@@ -143,7 +143,7 @@ pub(crate) async fn open_single_end(end: &SourceEnd) -> Result<(Arc<dyn Place>, 
 }
 
 /// Opens the target read-only.
-async fn with_target(ends: &Ends, source: OpenedSource) -> Result<Opened, OpenError> {
+async fn with_target(ends: &Ends, source: OpenedSource) -> Result<SourceAndTarget, OpenError> {
     let OpenedSource { place: source, namespace, signed } = source;
     let mut cluster = None;
     let target: Arc<dyn Place> = match &ends.target {
@@ -161,32 +161,32 @@ async fn with_target(ends: &Ends, source: OpenedSource) -> Result<Opened, OpenEr
         TargetEnd::None => Arc::new(MissingSide::target()),
         TargetEnd::Gone => Arc::new(MissingSide::missing_cluster(Side::Target)),
     };
-    Ok(Opened { source, target, namespace, workload: cluster, signed })
+    Ok(SourceAndTarget { source, target, namespace, workload: cluster, signed })
 }
 
 /// Both sides, or the only one given, to query for moves.
-pub(crate) enum Asked {
-    Both(Box<Opened>),
+pub(crate) enum QueriedSides {
+    Both(Box<SourceAndTarget>),
     One(Side, Arc<dyn Place>),
 }
 
 /// Opens the sides that were given: a cluster on its own is queried for moves out of it and into it. `source_given` says whether
 /// flags name the source; if none does, and no kubeconfig is found for it, only the target is opened.
-pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<Asked, OpenError> {
+pub(crate) async fn to_ask(ends: &Ends, source_given: bool) -> Result<QueriedSides, OpenError> {
     match (open_source(&ends.source, None).await, &ends.target) {
-        (Ok(source), TargetEnd::None) => Ok(Asked::One(Side::Source, source.place)),
+        (Ok(source), TargetEnd::None) => Ok(QueriedSides::One(Side::Source, source.place)),
         (Err(OpenError::Connect(Side::Source, ConnectError::Missing { .. })), TargetEnd::Kube(options))
             if !source_given && options.kubeconfig.is_some() =>
         {
-            Ok(Asked::One(Side::Target, Arc::new(connect_to_side(Side::Target, options).await?)))
+            Ok(QueriedSides::One(Side::Target, Arc::new(connect_to_side(Side::Target, options).await?)))
         }
         (Err(error), _) => Err(error),
-        (Ok(source), _) => Ok(Asked::Both(Box::new(with_target(ends, source).await?))),
+        (Ok(source), _) => Ok(QueriedSides::Both(Box::new(with_target(ends, source).await?))),
     }
 }
 
 /// Opens both sides for writing.
-pub(crate) async fn to_write(ends: &Ends, authors: Option<&Authors>) -> Result<Opened, OpenError> {
+pub(crate) async fn to_write(ends: &Ends, authors: Option<&Authors>) -> Result<SourceAndTarget, OpenError> {
     let TargetEnd::Directory(DirectoryEnd { path, keys }) = &ends.target else {
         return to_read(ends, authors).await;
     };
@@ -198,7 +198,7 @@ pub(crate) async fn to_write(ends: &Ends, authors: Option<&Authors>) -> Result<O
             off_thread(Side::Target, path, |path| DirectoryPlace::to_encrypt(path, recipients)).await?
         }
     };
-    Ok(Opened { source, target: Arc::new(target), namespace, workload: None, signed })
+    Ok(SourceAndTarget { source, target: Arc::new(target), namespace, workload: None, signed })
 }
 
 /// The source, opened.
@@ -300,7 +300,7 @@ mod tests {
         std::fs::write(&file, kubeconfig.to_string()).unwrap();
         let options = ConnectOptions { kubeconfig: Some(file.clone()), ..ConnectOptions::default() };
         let cluster = Key::new(pivot_core::GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "edge");
-        let opened = Opened {
+        let opened = SourceAndTarget {
             source: Arc::new(connect_to_side(Side::Source, &options).await.unwrap()),
             target: Arc::new(MissingSide::target()),
             namespace: None,
@@ -309,7 +309,7 @@ mod tests {
         };
         let from = FromCluster { as_user: Some("jane".into()), ..FromCluster::default() };
         let to = ToCluster { to_as_group: vec!["ops".into()], ..ToCluster::default() };
-        let connection = Connection { from, to, ..Connection::default() };
+        let connection = ConnectionArgs { from, to, ..ConnectionArgs::default() };
         let Both { source, target } = opened.kubectl_flags(&connection);
         let file = file.display().to_string();
         assert_eq!(source, ["--kubeconfig", &file, "--context", "boot", "--as", "jane"]);

@@ -13,7 +13,8 @@ use pivot_core::{Key, Side};
 use pivot_engine::{Failure, Next, Stop};
 
 use super::args::{
-    self, Choices, Connection, FromCluster, SourceEnd, TargetEnd, Task, ToCluster, ToDirectory, With,
+    self, Choices, ConnectionArgs, FromCluster, PluginArgs, SourceEnd, TargetEnd, Task, ToCluster,
+    ToDirectory,
 };
 
 /// The name under which this program was called, and its two sides.
@@ -227,7 +228,7 @@ fn drop_risk(words: &mut Vec<&str>, risk: Risk) {
 }
 
 /// Returns the flags about plugins.
-fn about_plugins(with: &With) -> Vec<String> {
+fn about_plugins(with: &PluginArgs) -> Vec<String> {
     let mut flags = Vec::new();
     if let Some(directory) = &with.plugins {
         flags.extend(flag_words("--plugins", &directory.display().to_string()));
@@ -274,14 +275,14 @@ impl Workload {
 }
 
 /// Returns true if the flags name a cluster as the target.
-fn names_cluster(connection: &Connection) -> bool {
+fn names_cluster(connection: &ConnectionArgs) -> bool {
     let ToCluster { to_kubeconfig, to_kubeconfig_context, to_workload, .. } = &connection.to;
     to_kubeconfig.is_some() || to_kubeconfig_context.is_some() || to_workload.is_some()
 }
 
 /// The flags that name the two sides, except for a workload cluster.
-fn side_flags(connection: &Connection) -> Vec<String> {
-    let Connection { from, to, from_directory, identity, to_files } = connection;
+fn side_flags(connection: &ConnectionArgs) -> Vec<String> {
+    let ConnectionArgs { from, to, from_directory, identity, to_files } = connection;
     let FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, record_namespace } = from;
     // The namespace of a workload cluster may be found only later.
     let ToCluster { to_kubeconfig, to_kubeconfig_context, to_workload: _, to_as, to_as_group } = to;

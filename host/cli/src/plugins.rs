@@ -23,7 +23,7 @@ use pivot_engine::Exit;
 use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Locked, Plugin};
 use serde_json::{Value, json};
 
-use crate::args::{Import, PluginVerb, With};
+use crate::args::{Import, PluginArgs, PluginVerb};
 use crate::exit::{self, Result};
 use crate::operator;
 use crate::output::{Document, Output, Text, current_time};
@@ -34,7 +34,7 @@ use runtime::start_runtime;
 use trust::TrustFile;
 
 /// Loads the plugins of a directory as the flags say.
-async fn load_directory(directory: &Path, with: &With) -> Result<Loaded, Text> {
+async fn load_directory(directory: &Path, with: &PluginArgs) -> Result<Loaded, Text> {
     let (options, _) = build_load_options(false, with.strict, with.trust.as_deref())?;
     let loaded = start_runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::directory_refusal_text(directory, &errors))

@@ -7,23 +7,27 @@ use pivot_core::saved_plan::{Decisions, End, Made, SavedPlan};
 use pivot_engine::read_end;
 use pivot_places::{Place, read_regular_file};
 
-use crate::ends::Opened;
+use crate::ends::SourceAndTarget;
 use crate::output::{self, Text};
 use crate::plugins::Loading;
 use crate::private_file::PrivateFile;
 
 /// The circumstances in which a plan was made.
-pub(crate) struct With<'a> {
+pub(crate) struct PlanCircumstances<'a> {
     pub(crate) decisions: Decisions,
     pub(crate) operator: String,
-    pub(crate) opened: &'a Opened,
+    pub(crate) opened: &'a SourceAndTarget,
     pub(crate) has_target: bool,
     pub(crate) plugins: &'a Loading,
 }
 
 /// Saves a plan in a file, and returns a text about it.
-pub(crate) async fn save_plan(file: PrivateFile, plan: &Plan, with: With<'_>) -> Result<Text, Text> {
-    let With { decisions, operator, opened, has_target, plugins } = with;
+pub(crate) async fn save_plan(
+    file: PrivateFile,
+    plan: &Plan,
+    with: PlanCircumstances<'_>,
+) -> Result<Text, Text> {
+    let PlanCircumstances { decisions, operator, opened, has_target, plugins } = with;
     let target = if has_target { Some(identify_end(&*opened.target).await?) } else { None };
     let made = Made {
         by: operator,

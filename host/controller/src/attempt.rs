@@ -14,14 +14,14 @@ use pivot_engine::{
 use pivot_places::{Place, PlaceError};
 use tokio::time::timeout;
 
-use crate::clusters::{self, OPENING_TIMEOUT, OpenError, OpenedSides};
+use crate::clusters::{self, OPENING_TIMEOUT, OpenSidesError, OpenedSides};
 use crate::decide::{Action, decide_action, find_recorded_move, foreign_id};
 use crate::reason::Reason;
 use crate::resource::{OF_RECORDS, Pivot, Spec};
 use crate::shared::Shared;
-use crate::status::{ConditionType, Status, time_after};
+use crate::status::{ConditionType, PivotStatus, time_after};
 use crate::turns::Turn;
-use crate::view::View;
+use crate::view::PivotView;
 
 /// The first pause after a failure doubles each time, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -96,7 +96,7 @@ enum Trouble {
     Home(PlaceError),
     /// A source has a record of a move that isn't this Pivot's.
     Foreign(String),
-    Open(OpenError),
+    Open(OpenSidesError),
     /// The target is still being built.
     Unbuilt(String),
     Stop(Box<Stop>),
@@ -151,7 +151,7 @@ pub(crate) async fn run_attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32
     let mut status = pivot.status.clone();
     status.failures = failures;
     status.begin_attempt(pivot.meta.generation, pivot.requested_at());
-    let view = Arc::new(View::new(pivot.key.clone(), status, shared.metrics.clone()));
+    let view = Arc::new(PivotView::new(pivot.key.clone(), status, shared.metrics.clone()));
     let work = async {
         let result = Attempt { shared: &shared, pivot: &pivot, view: &view, halter: &halter }
             .open_and_move(door)
@@ -165,7 +165,7 @@ pub(crate) async fn run_attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32
     match verdict {
         // A status is gone with its Pivot; Events stay.
         Verdict::Gone => view.write_events(&shared.home, &pivot).await,
-        _ => view.write_changes(&shared.home, &pivot, &mut Status::default()).await,
+        _ => view.write_changes(&shared.home, &pivot, &mut PivotStatus::default()).await,
     }
     verdict
 }
@@ -173,7 +173,7 @@ pub(crate) async fn run_attempt(shared: Arc<Shared>, pivot: Pivot, failures: u32
 /// Gives a turn back while the attempt waits for others. The turn ends with its attempt, whatever else of a run is left.
 struct TurnScheduler {
     turn: Weak<Turn>,
-    view: Arc<View>,
+    view: Arc<PivotView>,
 }
 
 #[async_trait]
@@ -198,7 +198,7 @@ impl Scheduler for TurnScheduler {
 struct Attempt<'a> {
     shared: &'a Arc<Shared>,
     pivot: &'a Pivot,
-    view: &'a Arc<View>,
+    view: &'a Arc<PivotView>,
     halter: &'a Halter,
 }
 
@@ -241,7 +241,7 @@ impl Attempt<'_> {
                 .await
             {
                 Ok(ends) => ends,
-                Err(OpenError::NoTarget { source, why, still_building }) => {
+                Err(OpenSidesError::NoTarget { source, why, still_building }) => {
                     return self.handle_missing_target(options, source, why, still_building).await;
                 }
                 Err(error) => return Err(Trouble::Open(error)),
@@ -279,7 +279,7 @@ impl Attempt<'_> {
         }
         // With one side silent, its records may say something else.
         if let Some((side, why)) = status.silent {
-            return Err(Trouble::Open(OpenError::NoAnswer(format!("no answer from the {side}: {why}"))));
+            return Err(Trouble::Open(OpenSidesError::NoAnswer(format!("no answer from the {side}: {why}"))));
         }
         let foreign = foreign_id(&status, &pivot.operator_name(), &pivot.meta.uid);
         if let Some(id) = foreign.filter(|_| setup.options.confined == Some(Side::Target)) {
@@ -299,7 +299,7 @@ impl Attempt<'_> {
                 if self.is_first_since_the_deletion() {
                     self.view.announce(true, Reason::RollingBack, ROLLBACK_MESSAGE.to_owned());
                 }
-                self.view.change_status(Status::show_rollback);
+                self.view.change_status(PivotStatus::show_rollback);
                 let rollback = Rollback { move_id: Some(move_id), ..Rollback::default() };
                 run::rollback(setup, rollback).await?;
                 self.view.announce(
@@ -359,7 +359,9 @@ impl Attempt<'_> {
         let status = timeout(OPENING_TIMEOUT, run::status_of_one(setup, Side::Source)).await;
         let status = status.map_err(|_| {
             let seconds = OPENING_TIMEOUT.as_secs();
-            Trouble::Open(OpenError::NoAnswer(format!("no answer from the source within {seconds} seconds")))
+            Trouble::Open(OpenSidesError::NoAnswer(format!(
+                "no answer from the source within {seconds} seconds"
+            )))
         })??;
         match decide_action(self.pivot.is_deleted(), find_recorded_move(&status, &self.pivot.operator_name()))
         {
@@ -368,7 +370,7 @@ impl Attempt<'_> {
             Action::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
             Action::Move { .. } if still_building => Err(Trouble::Unbuilt(why)),
             Action::Move { .. } | Action::RollBack { .. } => {
-                Err(Trouble::Open(OpenError::Wrong(format!("the target is not known: {why}"))))
+                Err(Trouble::Open(OpenSidesError::Wrong(format!("the target is not known: {why}"))))
             }
         }
     }
@@ -389,7 +391,7 @@ impl Attempt<'_> {
 fn report_result(
     shared: &Shared,
     pivot: &Pivot,
-    view: &View,
+    view: &PivotView,
     failures: u32,
     result: Result<Verdict, Trouble>,
 ) -> Verdict {
@@ -397,10 +399,12 @@ fn report_result(
         Ok(verdict) => return verdict,
         Err(Trouble::Spec(why)) => (Verdict::Stalled, None, Reason::Spec, why),
         Err(Trouble::Home(error)) => (Verdict::Retry, None, Reason::NoAnswer, error.to_string()),
-        Err(Trouble::Open(OpenError::NoAnswer(why))) => (Verdict::Retry, Some(false), Reason::NoAnswer, why),
+        Err(Trouble::Open(OpenSidesError::NoAnswer(why))) => {
+            (Verdict::Retry, Some(false), Reason::NoAnswer, why)
+        }
         Err(Trouble::Foreign(why)) => (Verdict::Stalled, Some(true), Reason::Refused, why),
         Err(Trouble::Unbuilt(why)) => (Verdict::Waits, Some(false), Reason::Waiting, why),
-        Err(Trouble::Open(OpenError::Wrong(why) | OpenError::NoTarget { why, .. })) => {
+        Err(Trouble::Open(OpenSidesError::Wrong(why) | OpenSidesError::NoTarget { why, .. })) => {
             (Verdict::Stalled, Some(false), Reason::NoCluster, why)
         }
         Err(Trouble::Stop(stop)) => {
@@ -480,7 +484,7 @@ mod tests {
         let turns = Turns::new(1);
         let turn = Arc::new(turns.wait_for_turn("a", true).await);
         let pivot = Key::new(GroupKind::new("", "Pivot"), Some("a"), "p");
-        let view = Arc::new(View::new(pivot, Status::default(), Arc::default()));
+        let view = Arc::new(PivotView::new(pivot, PivotStatus::default(), Arc::default()));
         let parks = TurnScheduler { turn: Arc::downgrade(&turn), view: view.clone() };
         parks.park();
         let other = turns.wait_for_turn("b", true).await;

@@ -91,7 +91,7 @@ pub(crate) struct OpenedSides {
 }
 
 /// The error if the two clusters can't be opened.
-pub(crate) enum OpenError {
+pub(crate) enum OpenSidesError {
     /// Another attempt may succeed.
     NoAnswer(String),
     /// An attempt succeeds only after a change by a user.
@@ -101,7 +101,7 @@ pub(crate) enum OpenError {
     NoTarget { source: Arc<dyn Place>, why: String, still_building: bool },
 }
 
-impl From<PlaceError> for OpenError {
+impl From<PlaceError> for OpenSidesError {
     fn from(error: PlaceError) -> Self {
         if error.is_transient() { Self::NoAnswer(error.to_string()) } else { Self::Wrong(error.to_string()) }
     }
@@ -114,7 +114,7 @@ pub(crate) async fn open_both_clusters(
     pivot: &Pivot,
     spec: &Spec,
     record_namespace: &str,
-) -> Result<OpenedSides, OpenError> {
+) -> Result<OpenedSides, OpenSidesError> {
     let opening = open_and_wait(home, opener, pivot, spec, record_namespace);
     // Their addresses come from Secrets that others write.
     let leads_elsewhere = [&spec.from.kubeconfig, &spec.to.kubeconfig].into_iter().any(Option::is_some);
@@ -130,11 +130,11 @@ async fn open_and_wait(
     pivot: &Pivot,
     spec: &Spec,
     record_namespace: &str,
-) -> Result<OpenedSides, OpenError> {
+) -> Result<OpenedSides, OpenSidesError> {
     let opened = timeout(OPENING_TIMEOUT, open_sides(home, opener, pivot, spec, record_namespace)).await;
     let ends = opened.map_err(|_| {
         let seconds = OPENING_TIMEOUT.as_secs();
-        OpenError::NoAnswer(format!("both clusters were not opened within {seconds} seconds"))
+        OpenSidesError::NoAnswer(format!("both clusters were not opened within {seconds} seconds"))
     })??;
     let Sides { source, target } = &ends.sides;
     tokio::try_join!(wait_for_answer(Side::Source, &**source), wait_for_answer(Side::Target, &**target))?;
@@ -143,23 +143,25 @@ async fn open_and_wait(
 
 /// Lets every failure to connect take equally long: the author of the address must not learn by the time whether a port is open, closed or
 /// filtered.
-async fn take_equally_long<T>(opening: impl Future<Output = Result<T, OpenError>>) -> Result<T, OpenError> {
+async fn take_equally_long<T>(
+    opening: impl Future<Output = Result<T, OpenSidesError>>,
+) -> Result<T, OpenSidesError> {
     let until = Instant::now() + FIRST_ANSWER_TIMEOUT;
     let opened = opening.await;
-    if matches!(opened, Err(OpenError::NoAnswer(_))) {
+    if matches!(opened, Err(OpenSidesError::NoAnswer(_))) {
         sleep_until(until).await;
     }
     opened
 }
 
 /// Waits for any answer. Errors that aren't about the connection occur again later.
-async fn wait_for_answer(side: Side, place: &dyn Place) -> Result<(), OpenError> {
+async fn wait_for_answer(side: Side, place: &dyn Place) -> Result<(), OpenSidesError> {
     let why = match timeout(FIRST_ANSWER_TIMEOUT, place.identify()).await {
         Ok(Err(error)) if error.is_transient() => error.to_string(),
         Ok(_) => return Ok(()),
         Err(_) => format!("nothing for {} seconds", FIRST_ANSWER_TIMEOUT.as_secs()),
     };
-    Err(OpenError::NoAnswer(format!("no answer from the {side}: {why}")))
+    Err(OpenSidesError::NoAnswer(format!("no answer from the {side}: {why}")))
 }
 
 async fn open_sides(
@@ -168,17 +170,17 @@ async fn open_sides(
     pivot: &Pivot,
     spec: &Spec,
     record_namespace: &str,
-) -> Result<OpenedSides, OpenError> {
-    let by = async |secret: &KubeconfigSecret| -> Result<Arc<dyn Place>, OpenError> {
+) -> Result<OpenedSides, OpenSidesError> {
+    let by = async |secret: &KubeconfigSecret| -> Result<Arc<dyn Place>, OpenSidesError> {
         let found = home.find_secret(pivot.namespace(), &secret.name).await?;
         let Some(found) = found else {
-            return Err(OpenError::Wrong(format!(
+            return Err(OpenSidesError::Wrong(format!(
                 "there is no Secret {}/{}",
                 pivot.namespace(),
                 secret.name
             )));
         };
-        opener.open_by_secret(found, &secret.key).await.map_err(OpenError::Wrong)
+        opener.open_by_secret(found, &secret.key).await.map_err(OpenSidesError::Wrong)
     };
     // An agent's certificate names the namespace whose Pivots may use it.
     let of = async |name: &String| {
@@ -214,7 +216,7 @@ async fn open_workload_cluster(
     pivot: &Pivot,
     spec: &Spec,
     (source, cluster): (Arc<dyn Place>, &str),
-) -> Result<(Arc<dyn Place>, Option<Key>), OpenError> {
+) -> Result<(Arc<dyn Place>, Option<Key>), OpenSidesError> {
     let namespace = spec.source_namespace(pivot.namespace());
     let cluster = Key::new(GroupKind::new(GROUP_CLUSTER, "Cluster"), Some(namespace), cluster);
     let key = kubeconfig_of(&cluster);
@@ -232,22 +234,22 @@ async fn open_workload_cluster(
         (_, Some(kept)) => kept,
         (Some(_), None) => {
             let why = format!("{key} is there, but {cluster} is not");
-            return Err(OpenError::NoTarget { source, why, still_building: false });
+            return Err(OpenSidesError::NoTarget { source, why, still_building: false });
         }
         (None, None) if there => {
             let why = format!("there is no {key}: the control plane of {cluster} is not initialised yet");
-            return Err(OpenError::NoTarget { source, why, still_building: true });
+            return Err(OpenSidesError::NoTarget { source, why, still_building: true });
         }
         (None, None) => {
             let why = format!("there is no {key}, and no {cluster}: it may have been moved already");
-            return Err(OpenError::NoTarget { source, why, still_building: false });
+            return Err(OpenSidesError::NoTarget { source, why, still_building: false });
         }
     };
-    let place = opener.open_by_secret(secret, &default_entry()).await.map_err(OpenError::Wrong)?;
+    let place = opener.open_by_secret(secret, &default_entry()).await.map_err(OpenSidesError::Wrong)?;
     Ok((place, Some(key)))
 }
 
-async fn cluster_exists(source: &dyn Place, cluster: &Key) -> Result<bool, OpenError> {
+async fn cluster_exists(source: &dyn Place, cluster: &Key) -> Result<bool, OpenSidesError> {
     let kinds = source.kinds().await?;
     let Some(kind) = kinds.into_iter().find(|kind| kind.group_kind == cluster.group_kind) else {
         return Ok(false);
@@ -290,7 +292,7 @@ mod tests {
     async fn failures_to_connect_take_equally_long() {
         let fails = |takes| async move {
             sleep(Duration::from_secs(takes)).await;
-            Err::<(), _>(OpenError::NoAnswer("no connection".into()))
+            Err::<(), _>(OpenSidesError::NoAnswer("no connection".into()))
         };
         for takes in [0, 10, 20] {
             let begun = Instant::now();

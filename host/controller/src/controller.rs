@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::attempt::{Verdict, run_attempt};
 use crate::clusters::Opener;
-use crate::follow::{Change, follow_pivots, wait_until_readable};
+use crate::follow::{PivotChange, follow_pivots, wait_until_readable};
 use crate::home::Home;
 use crate::leader::Leadership;
 use crate::metrics::{Metrics, PIVOTS_UNREADABLE};
@@ -201,16 +201,16 @@ impl Dispatcher {
         }
     }
 
-    fn apply_change(&mut self, change: Change) {
+    fn apply_change(&mut self, change: PivotChange) {
         match change {
-            Change::All(pivots) => {
+            PivotChange::All(pivots) => {
                 let there: BTreeMap<Key, Pivot> =
                     pivots.into_iter().map(|pivot| (pivot.key.clone(), pivot)).collect();
                 self.entries.retain(|key, entry| there.contains_key(key) || entry.running.is_some());
                 there.into_values().for_each(|pivot| self.update_entry(pivot));
             }
-            Change::Updated(pivot) => self.update_entry(*pivot),
-            Change::Gone(key) => {
+            PivotChange::Updated(pivot) => self.update_entry(*pivot),
+            PivotChange::Gone(key) => {
                 if self.entries.get(&key).is_some_and(|entry| entry.running.is_none()) {
                     self.entries.remove(&key);
                 }

@@ -404,7 +404,7 @@ mod tests {
     use crate::resource::{
         KubeconfigSecret, MoveOptions, Pivot, PivotRisk, PivotSource, PivotTarget, Spec, WhenAway,
     };
-    use crate::status::{ConditionType, Status};
+    use crate::status::{ConditionType, PivotStatus};
 
     use super::*;
 
@@ -510,7 +510,7 @@ mod tests {
     #[test]
     fn largest_status_fits_the_definition() {
         let long = "ä".repeat(100_000);
-        let mut shown = Status::default();
+        let mut shown = PivotStatus::default();
         shown.set_message(&long);
         shown.set_condition(ConditionType::Connected, true, Reason::Answered, &long);
         let most = |schema: &Value| usize::try_from(schema["maxLength"].as_u64().unwrap()).unwrap();
@@ -568,7 +568,7 @@ mod tests {
 
     #[test]
     fn definition_has_the_fields_shown() {
-        let mut shown = Status::default();
+        let mut shown = PivotStatus::default();
         shown.set_condition(ConditionType::Connected, true, Reason::Answered, "");
         same_fields(&serde_json::to_value(shown).unwrap(), &status_schema());
     }

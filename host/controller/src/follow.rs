@@ -27,7 +27,7 @@ const MAX_WAITING_CHANGES: usize = 64;
 const MAX_READS: usize = 8;
 
 /// A change of Pivots.
-pub(crate) enum Change {
+pub(crate) enum PivotChange {
     /// All Pivots that exist.
     All(Vec<Pivot>),
     /// The current state of a Pivot.
@@ -38,12 +38,12 @@ pub(crate) enum Change {
 
 /// The stream of changes. Dropping it ends the watch.
 pub(crate) struct Changes {
-    changes: mpsc::Receiver<Change>,
+    changes: mpsc::Receiver<PivotChange>,
     task: JoinHandle<()>,
 }
 
 impl Changes {
-    pub(crate) async fn next(&mut self) -> Option<Change> {
+    pub(crate) async fn next(&mut self) -> Option<PivotChange> {
         self.changes.recv().await
     }
 }
@@ -95,7 +95,7 @@ pub(crate) fn follow_pivots(home: Arc<Home>, metrics: Arc<Metrics>) -> Changes {
 async fn list_and_watch(
     home: &Home,
     metrics: &Metrics,
-    send: &mpsc::Sender<Change>,
+    send: &mpsc::Sender<PivotChange>,
 ) -> Result<(), PlaceError> {
     let listing = home.place.list_identities(&home.pivots, None).await?;
     metrics.remove_obstacle(PIVOTS_UNREADABLE);
@@ -105,14 +105,14 @@ async fn list_and_watch(
     let pivots = stream::iter(reads).buffered(MAX_READS).try_filter_map(|pivot| ready(Ok(pivot)));
     let pivots: Vec<Pivot> = pivots.try_collect().await?;
     // An error means that the receiver is gone.
-    if send.send(Change::All(pivots)).await.is_err() {
+    if send.send(PivotChange::All(pivots)).await.is_err() {
         return Ok(());
     }
     let mut events = home.place.watch(&home.pivots, None, &listing.resource_version).await?;
     while let Some(event) = events.next().await {
         let change = match event? {
-            Event::Applied(object) => Change::Updated(Box::new(Pivot::from_object(&object))),
-            Event::Deleted(object) => Change::Gone(object.key()),
+            Event::Applied(object) => PivotChange::Updated(Box::new(Pivot::from_object(&object))),
+            Event::Deleted(object) => PivotChange::Gone(object.key()),
         };
         if send.send(change).await.is_err() {
             return Ok(());

@@ -10,7 +10,7 @@ use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Subresource,
 use serde_json::{Value, json};
 
 use crate::resource::{self, FINALIZER, Pivot};
-use crate::status::{Status, current_time};
+use crate::status::{PivotStatus, current_time};
 
 /// Most tries of a request that gets no answer, and the pause between them, unless the server asks for a longer pause.
 const MAX_TRIES: usize = 5;
@@ -77,7 +77,7 @@ impl Home {
     }
 
     /// Writes the status of a Pivot. If the Pivot is gone, this does nothing.
-    pub(crate) async fn write_status(&self, pivot: &Pivot, status: &Status) -> Result<(), PlaceError> {
+    pub(crate) async fn write_status(&self, pivot: &Pivot, status: &PivotStatus) -> Result<(), PlaceError> {
         // A merge patch: what is null is removed.
         let patch = Patch {
             body: json!({"metadata": {"uid": pivot.meta.uid}, "status": status}),

@@ -33,7 +33,7 @@ pub(crate) struct Leadership {
 
 /// The Lease as it was last seen.
 #[derive(Clone, PartialEq, Eq)]
-struct LeaseState {
+struct ObservedLease {
     version: String,
     holder: String,
 }
@@ -47,7 +47,7 @@ impl Leadership {
 
     /// Waits until this process leads. Returns the version of the Lease.
     pub(crate) async fn wait_until_leading(&self, metrics: &Metrics) -> String {
-        let mut unchanged: Option<(LeaseState, Instant)> = None;
+        let mut unchanged: Option<(ObservedLease, Instant)> = None;
         let mut stands_by = false;
         // Repetitions of one error are logged once.
         let mut logged = None;
@@ -84,7 +84,7 @@ impl Leadership {
 
     async fn try_to_win(
         &self,
-        unchanged: &mut Option<(LeaseState, Instant)>,
+        unchanged: &mut Option<(ObservedLease, Instant)>,
     ) -> Result<Option<String>, PlaceError> {
         let Some(seen) = self.read_lease().await? else {
             let mut body = json!({
@@ -161,7 +161,7 @@ impl Leadership {
         }})
     }
 
-    async fn read_lease(&self) -> Result<Option<LeaseState>, PlaceError> {
+    async fn read_lease(&self) -> Result<Option<ObservedLease>, PlaceError> {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct View {
@@ -175,7 +175,7 @@ impl Leadership {
         let lease = self.place.get(&self.kind, &self.key).await?;
         Ok(lease.map(|lease| {
             let View { spec } = lease.view().unwrap_or_default();
-            LeaseState {
+            ObservedLease {
                 version: lease.meta.resource_version,
                 holder: spec.holder_identity.unwrap_or_default(),
             }

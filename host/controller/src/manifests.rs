@@ -30,7 +30,7 @@ const TLS_PATH: &str = "/tls";
 
 /// Settings of an installation of the controller.
 #[derive(Clone, Debug)]
-pub struct Installation {
+pub struct ControllerInstallation {
     /// The image.
     pub image: String,
     /// The controller's namespace.
@@ -55,7 +55,7 @@ pub enum AcceptedAgents {
 }
 
 /// Returns all objects of a controller, in the order in which they are applied.
-pub fn controller_manifests(installation: &Installation) -> Vec<Value> {
+pub fn controller_manifests(installation: &ControllerInstallation) -> Vec<Value> {
     let namespace = &installation.namespace;
     let secrets: &[&str] = match installation.agents {
         // A watch notices agents that are removed.
@@ -120,7 +120,7 @@ fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str,
 
 /// Returns the network policy of the controller. Pods of labelled namespaces can reach its metrics, any client can reach the port
 /// for agents, and only the node can reach its health. Egress depends on where the clusters are, and isn't limited.
-fn network_policy(installation: &Installation) -> Value {
+fn network_policy(installation: &ControllerInstallation) -> Value {
     let port = |port: u16| json!([{"protocol": "TCP", "port": port}]);
     let labelled = json!([{"namespaceSelector": {"matchLabels": {READS_METRICS: "true"}}}]);
     let metrics = json!({"from": labelled, "ports": port(HTTP_PORT)});
@@ -262,8 +262,8 @@ fn set_field(object: &mut Value, name: &str, value: Value) {
     }
 }
 
-fn controller_deployment(installation: &Installation) -> Value {
-    let Installation { image, namespace, replicas, agents, also_copy } = installation;
+fn controller_deployment(installation: &ControllerInstallation) -> Value {
+    let ControllerInstallation { image, namespace, replicas, agents, also_copy } = installation;
     // A container that is started again is the only one of its pod, and leads at once if the one before it did.
     let identity = format!("$({POD_UID})");
     let own = [
@@ -419,7 +419,7 @@ mod tests {
     // proves: T149
     #[test]
     fn printed_roles_leave_kube_system_alone() {
-        let controller = controller_manifests(&Installation {
+        let controller = controller_manifests(&ControllerInstallation {
             image: "i".to_owned(),
             namespace: "own".to_owned(),
             replicas: 1,

@@ -20,7 +20,7 @@ use pivot_link::AgentName;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-use crate::status::Status;
+use crate::status::PivotStatus;
 
 /// The API group of Pivots.
 pub const GROUP: &str = "pivot-host.io";
@@ -185,7 +185,7 @@ pub(crate) struct Pivot {
     pub(crate) meta: Meta,
     /// The spec, or the reason why it can't be read.
     pub(crate) spec: Result<Spec, String>,
-    pub(crate) status: Status,
+    pub(crate) status: PivotStatus,
 }
 
 /// The kind of Pivots.

@@ -16,7 +16,7 @@ use crate::reason::Reason;
 /// The status of a Pivot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Status {
+pub(crate) struct PivotStatus {
     /// Generation of the Pivot that this is about.
     pub(crate) observed_generation: Option<i64>,
     /// `Pending`, a phase of the move, `RollingBack`, or `Succeeded`.
@@ -36,7 +36,7 @@ pub(crate) struct Status {
     /// Value of the annotation `pivot-host.io/requestedAt` when the last attempt began.
     pub(crate) last_handled_request: Option<String>,
     /// For programs.
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<PivotCondition>,
     /// The side that doesn't answer, and the message that comes back once it does.
     #[serde(skip)]
     interrupted: Option<(Side, Option<String>)>,
@@ -57,7 +57,7 @@ pub(crate) struct Objects {
 /// One condition, as Kubernetes spells them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Condition {
+pub(crate) struct PivotCondition {
     /// Type of the condition.
     #[serde(rename = "type")]
     pub(crate) of: String,
@@ -127,7 +127,7 @@ const PHASES: [&str; 10] = [
     SUCCEEDED,
 ];
 
-impl Status {
+impl PivotStatus {
     /// Returns true if a condition is true.
     pub(crate) fn is_true(&self, about: ConditionType) -> bool {
         self.conditions.iter().any(|condition| condition.of == about.as_str() && condition.status == "True")
@@ -178,7 +178,7 @@ impl Status {
         let old = self.conditions.iter().position(|condition| condition.of == about.as_str());
         let since = old.and_then(|at| self.conditions.get(at)).filter(|old| old.status == status);
         let last_transition_time = since.map_or_else(current_time, |old| old.last_transition_time.clone());
-        let new = Condition {
+        let new = PivotCondition {
             of: about.as_str().to_owned(),
             status: status.to_owned(),
             reason: reason.as_str().to_owned(),
@@ -397,8 +397,8 @@ mod tests {
 
     use super::*;
 
-    fn showing(phase: Option<&str>) -> Status {
-        Status { phase: phase.map(str::to_owned), ..Status::default() }
+    fn showing(phase: Option<&str>) -> PivotStatus {
+        PivotStatus { phase: phase.map(str::to_owned), ..PivotStatus::default() }
     }
 
     /// While it shows `Checked`, the server lets the spec be changed.
@@ -426,7 +426,7 @@ mod tests {
     // proves: T94
     #[test]
     fn status_has_no_hidden_characters() {
-        let mut status = Status::default();
+        let mut status = PivotStatus::default();
         status.stop_attempt(true, Reason::Refused, "no\n  Type: Ready\u{1b}[2K");
         let shown = "no   Type: Ready [2K";
         assert_eq!(status.message.as_deref(), Some(shown));
@@ -436,17 +436,17 @@ mod tests {
         assert!(status.message.unwrap().chars().count() <= MAX_MESSAGE_CHARACTERS);
     }
 
-    fn condition(status: &Status, about: ConditionType) -> (String, String) {
+    fn condition(status: &PivotStatus, about: ConditionType) -> (String, String) {
         let found = status.conditions.iter().find(|condition| condition.of == about.as_str()).unwrap();
         (found.status.clone(), found.reason.clone())
     }
 
     #[test]
     fn corrected_attempt_shows_nothing_of_the_last() {
-        let mut status = Status::default();
+        let mut status = PivotStatus::default();
         status.begin_attempt(Some(1), None);
         status.show_pending("waiting for its turn");
-        let conditions = |status: &Status| {
+        let conditions = |status: &PivotStatus| {
             [
                 ConditionType::Succeeded,
                 ConditionType::Ready,
@@ -482,8 +482,8 @@ mod tests {
 
     #[test]
     fn conditions_show_the_work_before_a_move() {
-        let mut status = Status::default();
-        let said = |status: &Status| {
+        let mut status = PivotStatus::default();
+        let said = |status: &PivotStatus| {
             let found = status.conditions.iter().find(|one| one.of == ConditionType::Reconciling.as_str());
             (found.unwrap().message.clone(), status.message.clone().unwrap())
         };

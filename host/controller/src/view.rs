@@ -15,16 +15,16 @@ use crate::home::Home;
 use crate::metrics::Metrics;
 use crate::reason::Reason;
 use crate::resource::Pivot;
-use crate::status::Status;
+use crate::status::PivotStatus;
 
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest message in a log, in bytes.
 const MAX_LOG_MESSAGE: usize = 1_000;
 
 /// The status and the Events to write for one Pivot.
-pub(crate) struct View {
+pub(crate) struct PivotView {
     pivot: Key,
-    status: Mutex<Status>,
+    status: Mutex<PivotStatus>,
     news: Notify,
     /// Announcements that were not written as Events yet.
     told: Mutex<Vec<Announcement>>,
@@ -38,18 +38,18 @@ pub(crate) struct Announcement {
     pub(crate) message: String,
 }
 
-impl View {
-    pub(crate) fn new(pivot: Key, status: Status, metrics: Arc<Metrics>) -> Self {
+impl PivotView {
+    pub(crate) fn new(pivot: Key, status: PivotStatus, metrics: Arc<Metrics>) -> Self {
         Self { pivot, status: Mutex::new(status), news: Notify::new(), told: Mutex::default(), metrics }
     }
 
     /// Changes the status, which is written soon.
-    pub(crate) fn change_status(&self, change: impl FnOnce(&mut Status)) {
+    pub(crate) fn change_status(&self, change: impl FnOnce(&mut PivotStatus)) {
         change(&mut lock_mutex(&self.status));
         self.news.notify_one();
     }
 
-    pub(crate) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> PivotStatus {
         lock_mutex(&self.status).clone()
     }
 
@@ -72,7 +72,7 @@ impl View {
     }
 
     /// Writes the status if it differs from `shown`.
-    pub(crate) async fn write_changes(&self, home: &Home, pivot: &Pivot, shown: &mut Status) {
+    pub(crate) async fn write_changes(&self, home: &Home, pivot: &Pivot, shown: &mut PivotStatus) {
         self.write_events(home, pivot).await;
         let status = self.status();
         if status == *shown {
@@ -102,7 +102,7 @@ impl View {
     }
 }
 
-impl Watcher for View {
+impl Watcher for PivotView {
     fn event(&self, event: Event) {
         match &event {
             Event::PhaseDone { phase, milliseconds } => {

@@ -13,7 +13,7 @@ use crate::part::Part;
 use crate::plan::Plan;
 use crate::refusal::{Refusal, some_of};
 use crate::relations::Relations;
-use crate::release::{Fate, ReleaseList};
+use crate::release::{ReleaseFate, ReleaseList};
 use crate::remedy::Remedy;
 use crate::risk::Risk;
 use crate::scope::Scope;
@@ -62,8 +62,8 @@ pub fn find_new_dependents(
     for entry in &list.entries {
         let home = entry.key.namespace.as_deref();
         match entry.fate {
-            Fate::Delete => drop(deleted.insert(&entry.uid, home)),
-            Fate::Keep => kept.push((&entry.uid, home)),
+            ReleaseFate::Delete => drop(deleted.insert(&entry.uid, home)),
+            ReleaseFate::Keep => kept.push((&entry.uid, home)),
         }
     }
     let lost = find_collected(&deleted, kept, bystanders, |bystander| {

@@ -33,7 +33,7 @@ use crate::usable::{odd_id, odd_kind, odd_name, odd_resource, odd_version};
 
 /// Effect on a source object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum ReleaseFate {
     /// Deleted: its copy took over.
     Delete,
     /// Kept and unpaused: others still need it.
@@ -74,7 +74,7 @@ pub struct Entry {
     /// The state that was copied.
     pub resource_version: String,
     /// Effect on the source object.
-    pub fate: Fate,
+    pub fate: ReleaseFate,
     /// The digest of its content; none for Secrets.
     pub digest: Option<String>,
     /// Whether its status was copied too, because a plugin restored it.
@@ -227,7 +227,7 @@ impl Entry {
     fn to_line(&self, kind: usize) -> String {
         let Self { kind: _, key, uid, resource_version, fate, digest, after, .. } = self;
         let namespace = key.namespace.as_deref().unwrap_or("-");
-        let fate = if *fate == Fate::Delete { "d" } else { "k" };
+        let fate = if *fate == ReleaseFate::Delete { "d" } else { "k" };
         let digest = digest.as_deref().unwrap_or("-");
         let pausing = match self.pausing {
             Pausing::Untouched => "",
@@ -314,7 +314,7 @@ fn parse_entry<'a>(
         key: Key::new(kind.group_kind.clone(), namespace, name),
         uid: Uid(uid.to_owned()),
         resource_version: version.to_owned(),
-        fate: if fate == "d" { Fate::Delete } else { Fate::Keep },
+        fate: if fate == "d" { ReleaseFate::Delete } else { ReleaseFate::Keep },
         digest: Some(digest).filter(|digest| *digest != "-").map(str::to_owned),
         with_status: flags.contains('s'),
         pausing: match flags {

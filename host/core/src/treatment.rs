@@ -1,7 +1,7 @@
 //! Treatment of one object by a move, decided once from its step in the plan and read by every later phase.
 //!
 //! Documents and records don't contain it. After the commit, the release list says which objects are deleted
-//! ([`crate::release::Fate`]).
+//! ([`crate::release::ReleaseFate`]).
 
 use crate::plan::{Fate, Step, Why};
 use crate::route::Route;

@@ -26,7 +26,7 @@ pub use base::events::{
 };
 pub use base::options::{DryRun, Options};
 pub use base::outcome::change_counts::Counts;
-pub use base::outcome::failure::{Exit, Failure, Held, Lines};
+pub use base::outcome::failure::{Exit, Failure, HeldObject, Lines};
 pub use base::outcome::one_sided::OneSidedMove;
 pub use base::outcome::stop::{Next, Stop};
 pub use base::outcome::under_way::MoveStatus;

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::server::Acceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
-use crate::enrolment::{Admitted, Enrolment};
+use crate::enrolment::{AdmittedAgent, Enrolment};
 use crate::log_throttle::LogThrottle;
 use crate::name::AgentName;
 use crate::newcomers::{Newcomer, Newcomers};
@@ -61,7 +61,7 @@ enum Taken {
 }
 
 /// A connection whose agent is known, and its admission, if the controller gives those.
-type Shown = (TlsStream<TcpStream>, AgentName, Option<(Arc<Enrolment>, Admitted)>);
+type Shown = (TlsStream<TcpStream>, AgentName, Option<(Arc<Enrolment>, AdmittedAgent)>);
 
 /// Reads the first message of TLS.
 async fn read_client_hello(stream: TcpStream) -> Result<StartHandshake<TcpStream>, RejectedConnection> {

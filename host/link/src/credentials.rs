@@ -21,12 +21,12 @@ use tokio_rustls::client::TlsStream;
 
 use crate::clock::{Clock, ForTls, add_saturating};
 use crate::enrolment::{
-    Digest, ENROL, EnrolAnswer, EnrolQuestion, Granted, Invitation, RENEW, Secrets, Stored,
+    Digest, ENROL, EnrolAnswer, EnrolQuestion, Granted, Invitation, RENEW, Secrets, StoredSecret,
     bare_key_connector, encode_entry, receive, send_message,
 };
 use crate::pem::{parse_key, parse_roots};
 use crate::reach::{ReachError, connect_to_controller};
-use crate::tls::{self, LINK, Parts};
+use crate::tls::{self, LINK, TlsParts};
 
 /// The entries of the Secret: the applied invitation, the key that was generated for it, and the certificate.
 const INVITATION: &str = "invitation";
@@ -177,7 +177,7 @@ impl Credentials {
     async fn enrol(
         &self,
         address: &str,
-        read: Stored,
+        read: StoredSecret,
         invitation: &Invitation,
     ) -> Result<Held, CredentialsError> {
         let of = invitation.token.digest();
@@ -223,7 +223,7 @@ impl Credentials {
 
     fn connector_showing(&self, held: &Held, protocol: &[u8]) -> Result<TlsConnector, CredentialsError> {
         let Held { key: own, granted: Granted { certificate, authority, .. } } = held;
-        let parts = Parts::parse(certificate, own, authority)
+        let parts = TlsParts::parse(certificate, own, authority)
             .ok_or_else(|| self.unusable_error("its certificate can't be read"))?;
         tls::client_connector(parts, protocol, self.tls_time()).map_err(|error| self.unusable_error(error))
     }
@@ -232,15 +232,15 @@ impl Credentials {
         Arc::new(ForTls(self.clock.clone()))
     }
 
-    async fn read(&self) -> Result<Stored, CredentialsError> {
+    async fn read(&self) -> Result<StoredSecret, CredentialsError> {
         self.secrets.read(&self.name).await?.ok_or_else(|| CredentialsError::NoSecret(self.label()))
     }
 
     async fn write<const N: usize>(
         &self,
-        read: &Stored,
+        read: &StoredSecret,
         entries: [(&str, Value); N],
-    ) -> Result<Stored, CredentialsError> {
+    ) -> Result<StoredSecret, CredentialsError> {
         let written = self.secrets.write(read, entries).await?;
         written.ok_or_else(|| {
             PlaceError::Conflict(format!("Secret {} was changed meanwhile", self.label())).into()

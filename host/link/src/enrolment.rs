@@ -32,19 +32,18 @@ use tokio_rustls::server::TlsStream;
 
 use self::authority::Authority;
 use self::key::AgentKey;
-use self::message::{Answer, Question};
 use self::register::{Register, Standing, agent_of_secret};
 use crate::clock::{Clock, ForTls};
 use crate::name::AgentName;
 use crate::rejected_connection::RejectedConnection;
-use crate::tls::{self, LINK, Parts, Time};
+use crate::tls::{self, LINK, Time, TlsParts};
 
 pub use self::authority::AuthorityError;
 pub(crate) use self::bare_keys::{ENROL, client_connector as bare_key_connector};
-pub(crate) use self::message::{Answer as EnrolAnswer, Question as EnrolQuestion, receive, send_message};
+pub(crate) use self::message::{EnrolAnswer, EnrolQuestion, receive, send_message};
 pub use self::register::RegisterError;
 pub(crate) use self::roots::Granted;
-pub(crate) use self::secrets::{Secrets, Stored, encode_entry};
+pub(crate) use self::secrets::{Secrets, StoredSecret, encode_entry};
 pub use self::token::NoRandomness;
 pub(crate) use self::token::{Digest, Token};
 
@@ -80,7 +79,7 @@ pub struct Invitation {
 }
 
 /// An agent that may call, and the signals that this may have changed.
-pub(crate) struct Admitted {
+pub(crate) struct AdmittedAgent {
     pub(crate) name: AgentName,
     key: AgentKey,
     changes: broadcast::Receiver<Option<AgentName>>,
@@ -141,9 +140,9 @@ impl Enrolment {
     pub(crate) async fn take_connection(
         &self,
         hello: StartHandshake<TcpStream>,
-    ) -> Result<Option<(TlsStream<TcpStream>, Admitted)>, RejectedConnection> {
+    ) -> Result<Option<(TlsStream<TcpStream>, AdmittedAgent)>, RejectedConnection> {
         let (granted, key) = self.authority.controller_certificate().await?;
-        let parts = Parts::parse(&granted.certificate, &key, &granted.authority).ok_or_else(|| {
+        let parts = TlsParts::parse(&granted.certificate, &key, &granted.authority).ok_or_else(|| {
             RejectedConnection::Own("a certificate that was just made can't be read".to_owned())
         })?;
         let enrols = hello.client_hello().alpn().into_iter().flatten().any(|protocol| protocol == ENROL);
@@ -172,11 +171,11 @@ impl Enrolment {
                     return Err(RejectedConnection::Removed(name));
                 }
                 if links {
-                    return Ok(Some((stream, Admitted { name, key, changes })));
+                    return Ok(Some((stream, AdmittedAgent { name, key, changes })));
                 }
                 let next = self.authority.sign_agent(&name, &key).await?;
                 tracing::info!(agent = %name, until = %next.until, "an agent has renewed its certificate");
-                send_answer(&mut stream, &Answer::Granted(next)).await?;
+                send_answer(&mut stream, &EnrolAnswer::Granted(next)).await?;
                 Ok(None)
             }
             _ => Err(RejectedConnection::Protocol),
@@ -188,7 +187,7 @@ impl Enrolment {
         stream: &mut TlsStream<TcpStream>,
         key: &AgentKey,
     ) -> Result<(), RejectedConnection> {
-        let Question { agent, token } = receive(stream).await.map_err(RejectedConnection::Question)?;
+        let EnrolQuestion { agent, token } = receive(stream).await.map_err(RejectedConnection::Question)?;
         let taken = {
             let _one = self.asking.lock().await;
             self.register.accept_token(&agent, &token, key).await.map_err(RejectedConnection::Register)?
@@ -197,11 +196,11 @@ impl Enrolment {
             Ok(()) => {
                 let granted = self.authority.sign_agent(&agent, key).await?;
                 tracing::info!(agent = %agent, key = %key.digest(), "an agent has enrolled");
-                Ok(send_answer(stream, &Answer::Granted(granted)).await?)
+                Ok(send_answer(stream, &EnrolAnswer::Granted(granted)).await?)
             }
             Err(why) => {
                 sleep(REFUSAL).await;
-                send_answer(stream, &Answer::Refused).await?;
+                send_answer(stream, &EnrolAnswer::Refused).await?;
                 // What a stranger calls itself may be anything.
                 let of = if agent.is_valid() { agent.to_string() } else { "no name of an agent".to_owned() };
                 Err(RejectedConnection::Invitation(format!("{of}: {why}")))
@@ -210,8 +209,8 @@ impl Enrolment {
     }
 
     /// Ends when an agent may no longer call.
-    pub(crate) async fn wait_for_dismissal(&self, admitted: Admitted) {
-        let Admitted { name, key, mut changes } = admitted;
+    pub(crate) async fn wait_for_dismissal(&self, admitted: AdmittedAgent) {
+        let AdmittedAgent { name, key, mut changes } = admitted;
         loop {
             if let Ok(Some(changed)) = changes.recv().await
                 && changed != name
@@ -272,7 +271,7 @@ impl Enrolment {
     }
 }
 
-async fn send_answer(stream: &mut TlsStream<TcpStream>, answer: &Answer) -> std::io::Result<()> {
+async fn send_answer(stream: &mut TlsStream<TcpStream>, answer: &EnrolAnswer) -> std::io::Result<()> {
     send_message(stream, answer).await?;
     stream.shutdown().await
 }

@@ -32,7 +32,7 @@ use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, T
 use crate::expected_answer::{ExpectedAnswer, unbelievable_error};
 use crate::frame::{Frames, MOST, Tag};
 use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST};
-use crate::work::Work;
+use crate::work::RunningTasks;
 
 /// Bytes of an agent's name for its place that are shown and kept.
 const LABEL: usize = 200;
@@ -176,7 +176,7 @@ pub(crate) struct Greeted {
 /// Begins HTTP/2, as the side that asks although it was called.
 pub(crate) async fn greet<C: Connection>(connection: C) -> Result<Greeted, LinkError> {
     // HTTP/2 runs in tasks of its own, which keep a connection for as long as anything is asked on it.
-    let work = Work::default();
+    let work = RunningTasks::default();
     let mut client = http2::Builder::new(work.clone());
     client
         .timer(TokioTimer::new())

@@ -25,7 +25,7 @@ use crate::guard::Guard;
 use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST};
 use crate::post_move_gate::PostMoveGate;
 use crate::role::Role;
-use crate::work::Work;
+use crate::work::RunningTasks;
 
 /// Largest request in bytes: an object and its envelope.
 const LARGEST: usize = 4 << 20;
@@ -102,7 +102,7 @@ impl FarEnd {
         connection: C,
         asked: Arc<Notify>,
     ) -> Result<(), hyper::Error> {
-        let (work, writes) = (Work::default(), Work::default());
+        let (work, writes) = (RunningTasks::default(), RunningTasks::default());
         if let Some(ended) = &self.ended {
             ended.invalidate();
             work.execute(ended.clone().follow());
@@ -127,7 +127,11 @@ impl FarEnd {
         served
     }
 
-    async fn answer_http(self: &Arc<Self>, request: Request<Incoming>, writes: &Work) -> Response<Body> {
+    async fn answer_http(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        writes: &RunningTasks,
+    ) -> Response<Body> {
         if request.method() != Method::POST || request.uri().path() != crate::PATH {
             return refuse_with_status(StatusCode::NOT_FOUND);
         }
@@ -170,7 +174,12 @@ impl FarEnd {
         self.guard.bind_to_object(ask, &*self.place).await
     }
 
-    async fn answer_until_end(self: &Arc<Self>, ask: LinkRequest, turn: Turn, writes: &Work) -> Parts {
+    async fn answer_until_end(
+        self: &Arc<Self>,
+        ask: LinkRequest,
+        turn: Turn,
+        writes: &RunningTasks,
+    ) -> Parts {
         let Some(ended) = &self.ended else { return self.perform(ask, turn, writes).await };
         let (may_end, watches) = (ended.may_end_a_move(&ask), matches!(ask, LinkRequest::Watch { .. }));
         let parts = self.perform(ask, turn, writes).await;
@@ -183,7 +192,7 @@ impl FarEnd {
 
     /// Carries it out. A write that has begun goes on when its link is cut: the server may have it already, and giving it up would only
     /// hide when it acts.
-    async fn perform(self: &Arc<Self>, ask: LinkRequest, turn: Turn, writes: &Work) -> Parts {
+    async fn perform(self: &Arc<Self>, ask: LinkRequest, turn: Turn, writes: &RunningTasks) -> Parts {
         if !matches!(ask, LinkRequest::Create { .. } | LinkRequest::Patch { .. } | LinkRequest::Delete { .. })
         {
             return call_place(ask, self).await;

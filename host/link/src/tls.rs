@@ -19,13 +19,13 @@ pub(crate) const LINK: &[u8] = b"pivot-link/1";
 pub(crate) type Time = Arc<dyn TimeProvider>;
 
 /// A side's certificate and key, and the authorities for the other side's certificate.
-pub(crate) struct Parts {
+pub(crate) struct TlsParts {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
     pub(crate) roots: RootCertStore,
 }
 
-impl Parts {
+impl TlsParts {
     /// Parses a certificate, its key and the roots that sign the other end's certificate.
     pub(crate) fn parse(certificate: &str, key: &str, authority: &str) -> Option<Self> {
         Some(Self {
@@ -41,8 +41,8 @@ pub(crate) fn crypto_provider() -> Arc<CryptoProvider> {
 }
 
 /// For the side that is called, by who has a certificate.
-pub(crate) fn server_config(parts: Parts, protocols: &[&[u8]], time: Time) -> Result<ServerConfig, Error> {
-    let Parts { chain, key, roots } = parts;
+pub(crate) fn server_config(parts: TlsParts, protocols: &[&[u8]], time: Time) -> Result<ServerConfig, Error> {
+    let TlsParts { chain, key, roots } = parts;
     let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), crypto_provider()).build();
     let clients = clients.map_err(|error| Error::General(error.to_string()))?;
     let mut config = ServerConfig::builder_with_details(crypto_provider(), time)
@@ -56,8 +56,8 @@ pub(crate) fn server_config(parts: Parts, protocols: &[&[u8]], time: Time) -> Re
 }
 
 /// For the side that calls.
-pub(crate) fn client_connector(parts: Parts, protocol: &[u8], time: Time) -> Result<TlsConnector, Error> {
-    let Parts { chain, key, roots } = parts;
+pub(crate) fn client_connector(parts: TlsParts, protocol: &[u8], time: Time) -> Result<TlsConnector, Error> {
+    let TlsParts { chain, key, roots } = parts;
     let mut config = ClientConfig::builder_with_details(crypto_provider(), time)
         .with_protocol_versions(&[&TLS13])?
         .with_root_certificates(roots)

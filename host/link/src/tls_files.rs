@@ -13,7 +13,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::clock::{ForTls, WallClock};
-use crate::tls::{self, Parts, Time};
+use crate::tls::{self, Time, TlsParts};
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
@@ -62,10 +62,10 @@ impl TlsFiles {
             .map_err(|error| self.mismatch_error(error))
     }
 
-    fn read_parts(&self) -> Result<Parts, TlsFilesError> {
+    fn read_parts(&self) -> Result<TlsParts, TlsFilesError> {
         let roots = self.read_authority()?;
         let (chain, key) = self.read_identity()?;
-        Ok(Parts { chain, key, roots })
+        Ok(TlsParts { chain, key, roots })
     }
 
     fn read_authority(&self) -> Result<RootCertStore, TlsFilesError> {

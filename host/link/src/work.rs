@@ -13,9 +13,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// The running tasks of a connection.
 #[derive(Clone, Default)]
-pub(crate) struct Work(Arc<Mutex<JoinSet<()>>>);
+pub(crate) struct RunningTasks(Arc<Mutex<JoinSet<()>>>);
 
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Work {
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for RunningTasks {
     fn execute(&self, work: F) {
         let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // What has ended is only counted.
@@ -24,7 +24,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Work {
     }
 }
 
-impl Work {
+impl RunningTasks {
     /// Gives up all of it.
     pub(crate) async fn abort_all(&self) {
         let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -39,8 +39,8 @@ pub use manifest::Manifest;
 
 use crate::body::set_metadata;
 use crate::place::{Begun, Opening, PlaceError, Result};
-use contents::{Contents, Entry};
-use files::Files;
+use contents::{DirectoryContents, ObjectInFile};
+use files::DirectoryHandle;
 use manifest::{Differences, Writer};
 
 /// The error of every write to a directory that is read.
@@ -53,14 +53,14 @@ pub struct DirectoryPlace {
 
 struct Shared {
     label: String,
-    files: Files,
+    files: DirectoryHandle,
     /// Keys of the readers; without keys, files are not encrypted.
     recipients: Option<Recipients>,
     manifest: Option<Manifest>,
     /// SHA-256 of the manifest, if the files are exactly those that it lists.
     digest: Option<String>,
     mode: Mutex<Mode>,
-    contents: Mutex<Contents>,
+    contents: Mutex<DirectoryContents>,
 }
 
 /// The use of a directory.
@@ -76,15 +76,15 @@ enum Mode {
 impl DirectoryPlace {
     /// Opens a directory to read from. Nothing in it is changed.
     pub fn to_read(path: &Path) -> Result<Self, DirectoryError> {
-        Self::open_to_read(Files::open(path)?)
+        Self::open_to_read(DirectoryHandle::open(path)?)
     }
 
     /// Opens a directory of encrypted files to read from.
     pub fn to_decrypt(path: &Path, identities: Identities) -> Result<Self, DirectoryError> {
-        Self::open_to_read(Files::open(path)?.with_identities(Some(identities)))
+        Self::open_to_read(DirectoryHandle::open(path)?.with_identities(Some(identities)))
     }
 
-    fn open_to_read(files: Files) -> Result<Self, DirectoryError> {
+    fn open_to_read(files: DirectoryHandle) -> Result<Self, DirectoryError> {
         let (manifest, digest) = manifest::read_with_digest(&files)?.unzip();
         manifest::check_complete(&files, manifest.as_ref())?;
         let mut contents = complete::read_contents(&files, manifest.as_ref())?;
@@ -114,8 +114,13 @@ impl DirectoryPlace {
     }
 
     fn open_to_write(path: &Path, recipients: Option<Recipients>) -> Result<Self, DirectoryError> {
-        let place =
-            Self::new(Files::create(path)?, recipients, (None, None), Mode::Unopened, Contents::default());
+        let place = Self::new(
+            DirectoryHandle::create(path)?,
+            recipients,
+            (None, None),
+            Mode::Unopened,
+            DirectoryContents::default(),
+        );
         let Shared { files, .. } = &*place.shared;
         // Checked here, because nothing is paused yet. A mark alone counts for nothing: any move may begin there.
         if let (Some(writer), Some(_)) =
@@ -127,11 +132,11 @@ impl DirectoryPlace {
     }
 
     fn new(
-        files: Files,
+        files: DirectoryHandle,
         recipients: Option<Recipients>,
         (manifest, digest): (Option<Manifest>, Option<String>),
         mode: Mode,
-        contents: Contents,
+        contents: DirectoryContents,
     ) -> Self {
         let label = format!("directory {}", files.path());
         let (mode, contents) = (Mutex::new(mode), Mutex::new(contents));
@@ -152,7 +157,7 @@ impl DirectoryPlace {
 }
 
 impl Shared {
-    fn lock_contents(&self) -> MutexGuard<'_, Contents> {
+    fn lock_contents(&self) -> MutexGuard<'_, DirectoryContents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -234,7 +239,7 @@ impl Shared {
         let learnt = std::mem::take(&mut self.lock_contents().kinds);
         let mut contents = match &self.recipients {
             // The files of an earlier run are encrypted and can't be read here. They stay until all of them are written again.
-            Some(_) => Contents::default(),
+            Some(_) => DirectoryContents::default(),
             None => complete::read_contents(files, before.as_ref())?,
         };
         for (group_kind, kind) in learnt {
@@ -307,7 +312,7 @@ impl Shared {
     /// Stores an object at a new version.
     fn store_object(
         &self,
-        contents: &mut Contents,
+        contents: &mut DirectoryContents,
         kind: &Arc<Kind>,
         key: &Key,
         mut body: Value,
@@ -340,7 +345,7 @@ impl Shared {
         self.files.write_file(&file, &content).map_err(write_error)?;
         contents.kinds.entry(kind.group_kind.clone()).or_insert_with(|| Arc::clone(kind));
         let written = Some(files::sha256_hex(&content));
-        contents.entries.insert(key.clone(), Entry { file, written, object: object.clone() });
+        contents.entries.insert(key.clone(), ObjectInFile { file, written, object: object.clone() });
         Ok(object)
     }
 }

@@ -45,7 +45,7 @@ use crate::place::{
 };
 use list::parse_object;
 use status::Quote;
-use transport::{ApiRequest, JSON, MERGE_PATCH, ServerDescription, Transport};
+use transport::{JSON, KubeRequest, MERGE_PATCH, ServerDescription, Transport};
 
 /// Concurrent access reviews.
 const MAX_REVIEWS: usize = 16;
@@ -114,7 +114,7 @@ impl KubePlace {
         }
         let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
         let about = "ask what the user is allowed to do".to_owned();
-        let ask = ApiRequest::get(path, about.clone()).with_body(Method::POST, JSON, review.to_string());
+        let ask = KubeRequest::get(path, about.clone()).with_body(Method::POST, JSON, review.to_string());
         let answer = self.transport.call(ask).await?;
         Ok(list::parse_json::<Review>(&answer, &about)?.status.allowed)
     }
@@ -148,7 +148,7 @@ impl Place for KubePlace {
 
     async fn identify(&self) -> Result<Identity> {
         let about = "read Namespace kube-system".to_owned();
-        let ask = ApiRequest::get("/api/v1/namespaces/kube-system".to_owned(), about.clone())
+        let ask = KubeRequest::get("/api/v1/namespaces/kube-system".to_owned(), about.clone())
             .with_accept("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json");
         match self.transport.call(ask).await.map_err(PlaceError::from) {
             Ok(body) => match list::parse_meta(&body, &about)?.uid {
@@ -183,7 +183,7 @@ impl Place for KubePlace {
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        let ask = ApiRequest::get(url::object_path(kind, key)?, format!("read {key}"));
+        let ask = KubeRequest::get(url::object_path(kind, key)?, format!("read {key}"));
         match self.transport.call(ask).await {
             Ok(body) => Ok(Some(parse_object(kind, body)?)),
             // Only an answer of the API server itself counts: a proxy's 404 doesn't mean that the object is gone.
@@ -200,7 +200,7 @@ impl Place for KubePlace {
             return Err(PlaceError::Invalid(text));
         }
         let about = format!("create {}", name_of(&kind.group_kind, body));
-        let ask = ApiRequest::get(path, about)
+        let ask = KubeRequest::get(path, about)
             .with_body(Method::POST, JSON, body.to_string())
             .with_quote(quote_for(kind));
         parse_object(kind, self.transport.call(ask).await?)
@@ -212,7 +212,7 @@ impl Place for KubePlace {
             Subresource::Status => ("/status", " status"),
         };
         let path = format!("{}{subresource}{}", url::object_path(kind, key)?, url::write_query(patch.change));
-        let ask = ApiRequest::get(path, format!("patch {key}{part}"))
+        let ask = KubeRequest::get(path, format!("patch {key}{part}"))
             .with_body(Method::PATCH, MERGE_PATCH, patch.body.to_string())
             .with_quote(quote_for(kind));
         parse_object(kind, self.transport.call(ask).await?)
@@ -233,7 +233,7 @@ impl Place for KubePlace {
             "propagationPolicy": "Background",
             "preconditions": must,
         });
-        let ask = ApiRequest::get(url::object_path(kind, key)?, format!("delete {key}")).with_body(
+        let ask = KubeRequest::get(url::object_path(kind, key)?, format!("delete {key}")).with_body(
             Method::DELETE,
             JSON,
             options.to_string(),

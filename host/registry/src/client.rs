@@ -10,7 +10,7 @@ use pivot_vetting::digest::prefixed_sha256;
 
 use crate::connection::Timeouts;
 use crate::error::RegistryError;
-use crate::reference::Reference;
+use crate::reference::RegistryReference;
 use crate::session::{ApiRequest, SMALL, Session};
 
 /// The only kind of manifest that a bundle has.
@@ -32,14 +32,14 @@ pub struct Pushed {
 
 /// A place in a registry.
 pub struct Registry {
-    reference: Reference,
+    reference: RegistryReference,
     plain: bool,
     timeouts: Timeouts,
 }
 
 impl Registry {
     /// `plain`: without TLS.
-    pub fn new(reference: Reference, plain: bool) -> Self {
+    pub fn new(reference: RegistryReference, plain: bool) -> Self {
         Self { reference, plain, timeouts: Timeouts::default() }
     }
 

@@ -57,13 +57,13 @@ pub(crate) struct Connections {
 }
 
 /// An answer, with no more of a body than was allowed.
-pub(crate) struct Answer {
+pub(crate) struct RegistryAnswer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl RegistryAnswer {
     pub(crate) fn header(&self, name: header::HeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
@@ -89,7 +89,7 @@ impl Connections {
         request: Request<Full<Bytes>>,
         most: u64,
         sent: u64,
-    ) -> Result<Answer, RegistryError> {
+    ) -> Result<RegistryAnswer, RegistryError> {
         let host = request.uri().authority().map(ToString::to_string).unwrap_or_default();
         let bytes = |count: u64| Duration::from_secs(count / self.timeouts.rate);
         let sending = self.timeouts.silence + bytes(sent);
@@ -106,7 +106,7 @@ impl Connections {
         mut request: Request<Full<Bytes>>,
         most: u64,
         sending: Duration,
-    ) -> Result<Answer, RegistryError> {
+    ) -> Result<RegistryAnswer, RegistryError> {
         let uri = request.uri().clone();
         let stream =
             wait_at_most(self.timeouts.connect, host, "a connection", self.connect(host, &uri)).await??;
@@ -167,7 +167,7 @@ impl Connections {
         stream: S,
         request: Request<Full<Bytes>>,
         (most, sending): (u64, Duration),
-    ) -> Result<Answer, RegistryError>
+    ) -> Result<RegistryAnswer, RegistryError>
     where
         S: Read + Write + Unpin,
     {
@@ -183,7 +183,7 @@ impl Connections {
             let answer = answer.map_err(failed)?;
             let (parts, body) = answer.into_parts();
             let body = self.read_body(host, body, most).await?;
-            Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
+            Ok(RegistryAnswer { status: parts.status.as_u16(), headers: parts.headers, body })
         };
         let (mut exchange, mut connection) = (pin!(exchange), pin!(connection));
         tokio::select! {

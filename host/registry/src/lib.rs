@@ -9,7 +9,7 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`Reference`] | a place in a registry, as people type it |
+//! | [`RegistryReference`] | a place in a registry, as people type it |
 //! | `client` | push and pull |
 //! | `session` | requests, with a token once the registry wants one; redirects |
 //! | `login` | credentials, challenges, tokens |
@@ -27,7 +27,7 @@ mod session;
 
 pub use client::{Pushed, Registry};
 pub use error::RegistryError;
-pub use reference::Reference;
+pub use reference::RegistryReference;
 
 #[cfg(test)]
 mod tests;

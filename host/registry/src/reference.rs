@@ -13,7 +13,7 @@ const TAG: usize = 128;
 
 /// A place in a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference {
+pub struct RegistryReference {
     /// `host[:port]`, as typed.
     pub(crate) host: String,
     /// The repository.
@@ -23,7 +23,7 @@ pub struct Reference {
     pub(crate) digest: Option<String>,
 }
 
-impl Reference {
+impl RegistryReference {
     /// Parses a reference that a user typed. No part has a default: neither `latest` nor an unnamed registry is a safe source
     /// of plugins.
     pub fn parse(typed: &str) -> Result<Self, RegistryError> {
@@ -71,7 +71,7 @@ impl Reference {
     }
 }
 
-impl fmt::Display for Reference {
+impl fmt::Display for RegistryReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, name, tag, digest } = self;
         write!(f, "{host}/{name}")?;
@@ -133,13 +133,13 @@ mod tests {
             format!("127.0.0.1:5000/a/b/c@{digest}"),
             format!("r.example/a:tag@{digest}"),
         ] {
-            assert_eq!(Reference::parse(&typed).unwrap().to_string(), typed);
-            assert_eq!(Reference::parse(&format!("oci://{typed}")).unwrap().to_string(), typed);
+            assert_eq!(RegistryReference::parse(&typed).unwrap().to_string(), typed);
+            assert_eq!(RegistryReference::parse(&format!("oci://{typed}")).unwrap().to_string(), typed);
         }
-        let reference = Reference::parse(&format!("r.example/a:tag@{digest}")).unwrap();
+        let reference = RegistryReference::parse(&format!("r.example/a:tag@{digest}")).unwrap();
         assert_eq!(reference.digest_or_tag(), digest);
         assert_eq!(reference.tag_to_write().unwrap_err().code(), "reference");
-        assert_eq!(Reference::parse("r.example/a:tag").unwrap().tag_to_write().unwrap(), "tag");
+        assert_eq!(RegistryReference::parse("r.example/a:tag").unwrap().tag_to_write().unwrap(), "tag");
     }
 
     #[test]
@@ -176,10 +176,10 @@ mod tests {
             "[::1]:5000/a:v1",
             "",
         ] {
-            assert_eq!(Reference::parse(typed).unwrap_err().code(), "reference", "{typed}");
+            assert_eq!(RegistryReference::parse(typed).unwrap_err().code(), "reference", "{typed}");
         }
         let upper = format!("r.example/a@sha256:{}", "0A".repeat(32));
-        assert!(Reference::parse(&upper).is_err());
-        assert!(Reference::parse(&format!("r.example/{}:v1", "a".repeat(600))).is_err());
+        assert!(RegistryReference::parse(&upper).is_err());
+        assert!(RegistryReference::parse(&format!("r.example/{}:v1", "a".repeat(600))).is_err());
     }
 }

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use http::{Method, Request, Uri, header};
 use http_body_util::Full;
 
-use crate::connection::{Answer, Connections, Timeouts};
+use crate::connection::{Connections, RegistryAnswer, Timeouts};
 use crate::error::{RegistryError, error_codes};
 use crate::login::{Challenge, Login, token_address};
-use crate::reference::Reference;
+use crate::reference::RegistryReference;
 
 /// Most redirects of a blob.
 const REDIRECTS: usize = 3;
@@ -17,7 +17,7 @@ pub(crate) const SMALL: u64 = 64 << 10;
 /// Asks one registry about one repository.
 pub(crate) struct Session {
     connections: Connections,
-    pub(crate) reference: Reference,
+    pub(crate) reference: RegistryReference,
     /// Without TLS, if the user says so.
     plain: bool,
     push: bool,
@@ -49,7 +49,7 @@ impl<'q> ApiRequest<'q> {
 
 impl Session {
     pub(crate) fn new(
-        reference: Reference,
+        reference: RegistryReference,
         plain: bool,
         push: bool,
         timeouts: Timeouts,
@@ -63,7 +63,7 @@ impl Session {
 
     /// An address below the repository.
     pub(crate) fn address_below(&self, below: &str) -> String {
-        let Reference { host, name, .. } = &self.reference;
+        let RegistryReference { host, name, .. } = &self.reference;
         format!("{}://{host}/v2/{name}/{below}", self.scheme())
     }
 
@@ -76,7 +76,7 @@ impl Session {
         &mut self,
         api_request: ApiRequest<'_>,
         fine: &[u16],
-    ) -> Result<Answer, RegistryError> {
+    ) -> Result<RegistryAnswer, RegistryError> {
         let (mut answer, mut by) = self.follow_redirects(&api_request).await?;
         // A token has an end, and a long transfer meets it: who has one already gets another, once.
         if answer.status == 401 && self.is_ours(&by) {
@@ -100,7 +100,10 @@ impl Session {
     }
 
     /// The answer, and whose it is.
-    async fn follow_redirects(&self, api_request: &ApiRequest<'_>) -> Result<(Answer, Uri), RegistryError> {
+    async fn follow_redirects(
+        &self,
+        api_request: &ApiRequest<'_>,
+    ) -> Result<(RegistryAnswer, Uri), RegistryError> {
         let mut address = self.parse_uri(&api_request.address)?;
         let mut redirects = 0;
         loop {
@@ -167,7 +170,7 @@ impl Session {
         same && uri.scheme_str() == Some(self.scheme())
     }
 
-    async fn log_in(&mut self, answer: &Answer, what: &'static str) -> Result<(), RegistryError> {
+    async fn log_in(&mut self, answer: &RegistryAnswer, what: &'static str) -> Result<(), RegistryError> {
         let host = self.host().to_owned();
         let header = answer.header(header::WWW_AUTHENTICATE).unwrap_or_default();
         let challenge = Challenge::parse(header)

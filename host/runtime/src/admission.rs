@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use pivot_vetting::permissions::{self, Declaration, Entry, GRANTS_FILE, Grants, LOCK_FILE, OperatorFile};
+use pivot_vetting::permissions::{
+    self, Declaration, GRANTS_FILE, Grants, LOCK_FILE, LockEntry, OperatorFile,
+};
 
 use crate::candidate::Candidate;
 use crate::directory::PluginDir;
@@ -89,8 +91,8 @@ pub struct Admitted {
 }
 
 impl Locked {
-    fn from_entry(entry: &Entry) -> Self {
-        let Entry { version, sha256, size, .. } = entry;
+    fn from_entry(entry: &LockEntry) -> Self {
+        let LockEntry { version, sha256, size, .. } = entry;
         Self { version: version.clone(), sha256: sha256.clone(), size: *size }
     }
 }
@@ -142,8 +144,8 @@ impl Runtime {
         let terms = trial_terms();
         let passed = passed.then(|| terms.clone());
         lock.admit(match held.filter(|_| keeps) {
-            Some(held) => Entry { passed, ..held },
-            None => Entry {
+            Some(held) => LockEntry { passed, ..held },
+            None => LockEntry {
                 name: name.clone(),
                 version: version.clone(),
                 sha256: artifact.digest.clone(),

@@ -14,7 +14,7 @@ use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{Store, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use crate::context::{Called, Card, Ctx, MoveContext};
+use crate::context::{CalledFunction, Ctx, MoveContext, PluginAccess};
 use crate::contract::pivot::provider::types;
 use crate::error::CallError;
 use crate::meter::Exceeded;
@@ -23,8 +23,8 @@ use crate::text;
 
 /// One call.
 pub(crate) struct Call<'a> {
-    pub(crate) card: &'a Arc<Card>,
-    pub(crate) called: Called,
+    pub(crate) card: &'a Arc<PluginAccess>,
+    pub(crate) called: CalledFunction,
     pub(crate) object: Option<Key>,
     /// The point of a check.
     pub(crate) point: Option<Point>,
@@ -40,7 +40,7 @@ pub(crate) type RawAnswer<T> = wasmtime::Result<Result<T, types::Error>>;
 
 impl<'a> Call<'a> {
     /// A call without access to the host's services.
-    pub(crate) fn without_services(card: &'a Arc<Card>, called: Called) -> Self {
+    pub(crate) fn without_services(card: &'a Arc<PluginAccess>, called: CalledFunction) -> Self {
         Self {
             card,
             called,
@@ -124,7 +124,7 @@ impl<'a> Call<'a> {
 
     pub(crate) fn into_error(self, code: String, message: String) -> CallError {
         // Only hooks see objects.
-        let withheld = self.card.sees_secret_data() && matches!(self.called, Called::Hook(_));
+        let withheld = self.card.sees_secret_data() && matches!(self.called, CalledFunction::Hook(_));
         CallError {
             who: Arc::clone(&self.card.who),
             hook: self.called.as_str(),

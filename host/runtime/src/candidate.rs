@@ -8,21 +8,21 @@ use pivot_vetting::permissions::{Declaration, Limits};
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::call::Call;
-use crate::context::{Called, Card, Ctx};
+use crate::context::{CalledFunction, Ctx, PluginAccess};
 use crate::contract::exports::pivot::provider as exports;
 use crate::describe::parse_description;
 use crate::directory::Artifact;
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused};
 use crate::imports;
-use crate::parse::{self, Seen, Work};
+use crate::parse::{self, BinaryDeclarations, CompileWork};
 use crate::plugin::HookSet;
-use crate::trial::{Budget, LimitEnforcement};
+use crate::trial::{LimitEnforcement, TrialBudget};
 
 /// A component that is compiled and has described itself.
 pub(crate) struct Candidate {
     pub(crate) artifact: Artifact,
-    pub(crate) seen: Seen,
+    pub(crate) seen: BinaryDeclarations,
     pub(crate) declaration: Declaration,
     pub(crate) hooks: Vec<Hook>,
     pub(crate) linked: Linked,
@@ -54,8 +54,8 @@ impl Runtime {
         let (seen, linked) = self.compile_and_link(&artifact, Limits::default().stack).await?;
         let hooks: Vec<Hook> =
             Hook::ALL.into_iter().filter(|hook| seen.exports.contains(&hook.to_string())).collect();
-        let card = Arc::new(Card::undescribed(who.clone()));
-        let call = Call::without_services(&card, Called::Describe);
+        let card = Arc::new(PluginAccess::undescribed(who.clone()));
+        let call = Call::without_services(&card, CalledFunction::Describe);
         let describe = linked.describe.clone();
         let said = call
             .run(
@@ -77,9 +77,9 @@ impl Runtime {
     }
 
     /// Compiles a component on trial. False: the trial succeeded but proves nothing, because no limits applied.
-    async fn run_trial(&self, artifact: &Artifact, work: Work) -> Result<bool, Refused> {
+    async fn run_trial(&self, artifact: &Artifact, work: CompileWork) -> Result<bool, Refused> {
         let Some(trials) = &self.trials else { return Ok(false) };
-        let held = trials.run(&artifact.bytes, Budget::for_work(work)).await?;
+        let held = trials.run(&artifact.bytes, TrialBudget::for_work(work)).await?;
         Ok(held == LimitEnforcement::Limited)
     }
 
@@ -88,7 +88,7 @@ impl Runtime {
         &self,
         artifact: &Artifact,
         stack: usize,
-    ) -> Result<(Seen, Linked), LoadError> {
+    ) -> Result<(BinaryDeclarations, Linked), LoadError> {
         // Never closed.
         let _turn = self.turns.acquire().await;
         let (runtime, bytes) = (self.clone(), Arc::clone(&artifact.bytes));
@@ -118,7 +118,7 @@ pub(crate) fn compile_and_link(
     runtime: &Runtime,
     bytes: &[u8],
     stack: usize,
-) -> Result<(Seen, Linked), Refused> {
+) -> Result<(BinaryDeclarations, Linked), Refused> {
     runtime.on_compiler_threads(|| {
         let seen = parse::inspect_component(bytes)?;
         let linked = link_component(runtime, bytes, &seen, stack)?;
@@ -126,7 +126,12 @@ pub(crate) fn compile_and_link(
     })?
 }
 
-fn link_component(runtime: &Runtime, bytes: &[u8], seen: &Seen, stack: usize) -> Result<Linked, Refused> {
+fn link_component(
+    runtime: &Runtime,
+    bytes: &[u8],
+    seen: &BinaryDeclarations,
+    stack: usize,
+) -> Result<Linked, Refused> {
     let engine = runtime.engine_for_stack(stack).map_err(|error| Refused::Runtime(format!("{error:#}")))?;
     let component =
         Component::new(&engine, bytes).map_err(|error| Refused::Malformed(format!("{error:#}")))?;

@@ -81,13 +81,13 @@ pub struct MoveContext {
 
 /// The function of a component that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Called {
+pub(crate) enum CalledFunction {
     Describe,
     Configure,
     Hook(Hook),
 }
 
-impl Called {
+impl CalledFunction {
     /// The name of its interface.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -104,7 +104,7 @@ impl Called {
 }
 
 /// Identifies a plugin and holds its permissions; shared by all its calls in one run.
-pub(crate) struct Card {
+pub(crate) struct PluginAccess {
     pub(crate) name: String,
     pub(crate) who: Arc<PluginIdentity>,
     /// None while it is being described.
@@ -114,7 +114,7 @@ pub(crate) struct Card {
     pub(crate) run: Arc<RunContext>,
 }
 
-impl Card {
+impl PluginAccess {
     /// A plugin that has not described itself yet.
     pub(crate) fn undescribed(who: PluginIdentity) -> Self {
         let (name, who) = (who.file.clone(), Arc::new(who));
@@ -154,8 +154,8 @@ impl Card {
 
 /// The data of a store.
 pub(crate) struct Ctx {
-    pub(crate) card: Arc<Card>,
-    pub(crate) called: Called,
+    pub(crate) card: Arc<PluginAccess>,
+    pub(crate) called: CalledFunction,
     pub(crate) run: Arc<RunContext>,
     /// The moving objects, in a check.
     pub(crate) moving: Option<MoveContext>,
@@ -174,7 +174,11 @@ pub(crate) struct Ctx {
 const LINE: usize = 4 << 10;
 
 impl Ctx {
-    pub(crate) fn new(card: Arc<Card>, called: Called, services: Option<Arc<dyn Services>>) -> Self {
+    pub(crate) fn new(
+        card: Arc<PluginAccess>,
+        called: CalledFunction,
+        services: Option<Arc<dyn Services>>,
+    ) -> Self {
         let meter = Meter::new(card.limits());
         Self {
             run: Arc::clone(&card.run),

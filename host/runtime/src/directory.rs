@@ -62,7 +62,7 @@ fn not_a_file() -> Refused {
 
 /// The files in a directory of plugins.
 #[derive(Debug)]
-pub struct Files {
+pub struct PluginFiles {
     /// The files that are wanted, by their names.
     pub wanted: BTreeMap<String, Vec<u8>>,
     /// The names of the others.
@@ -70,11 +70,11 @@ pub struct Files {
 }
 
 /// The files of a directory of plugins. None of them lies elsewhere: a link that leads out of the directory is an error.
-pub fn list_files(directory: &Path, wanted: impl Fn(&str) -> bool) -> Result<Files, LoadError> {
+pub fn list_files(directory: &Path, wanted: impl Fn(&str) -> bool) -> Result<PluginFiles, LoadError> {
     let dir = PluginDir::open(directory)?;
     let (wanted, others) = dir.file_names()?.into_iter().partition::<Vec<_>, _>(|name| wanted(name));
     let files = wanted.into_iter().map(|name| dir.read_bytes(&name, MAX_PLUGIN).map(|bytes| (name, bytes)));
-    Ok(Files { wanted: files.collect::<Result<_, _>>()?, others })
+    Ok(PluginFiles { wanted: files.collect::<Result<_, _>>()?, others })
 }
 
 /// A directory of plugins with the operator's files.

@@ -16,11 +16,11 @@ use tokio::sync::Semaphore;
 use tracing::Level;
 use wasmtime::component::{HasSelf, Linker};
 
-use crate::context::{Card, Ctx};
+use crate::context::{Ctx, PluginAccess};
 use crate::contract::pivot::provider::{config, context, endpoints, log, objects, types};
 use crate::describe::{self, side_from};
 use crate::meter::Meter;
-use crate::parse::Seen;
+use crate::parse::BinaryDeclarations;
 use crate::probe::Endpoint;
 use crate::questions::input_limit_error;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
@@ -38,7 +38,7 @@ const STEP_MS: u128 = 10;
 const LONGEST_BODY: usize = 256 << 10;
 
 /// Links a component's imports and nothing else.
-pub(crate) fn link_imports(linker: &mut Linker<Ctx>, seen: &Seen) -> wasmtime::Result<()> {
+pub(crate) fn link_imports(linker: &mut Linker<Ctx>, seen: &BinaryDeclarations) -> wasmtime::Result<()> {
     types::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     context::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
     objects::add_to_linker::<Ctx, HasSelf<Ctx>>(linker, |ctx| ctx)?;
@@ -232,14 +232,14 @@ impl log::Host for Ctx {
 
 /// The question as servers see it. For a plugin that sees the data of Secrets it contains no name: the plugin could send data out
 /// in it, into the servers' logs and ours.
-fn query_for_servers(card: &Card, query: &Query) -> Query {
+fn query_for_servers(card: &PluginAccess, query: &Query) -> Query {
     let name = query.name.clone().filter(|_| !card.sees_secret_data());
     Query { name, ..query.clone() }
 }
 
 /// Counts and converts objects for the component.
 fn hand_in_objects(
-    card: &Card,
+    card: &PluginAccess,
     meter: &mut Meter,
     answer: Result<Vec<Object>, ServiceError>,
 ) -> Result<Vec<String>, ServiceError> {
@@ -286,7 +286,7 @@ fn pure_hook_error() -> ServiceError {
 }
 
 /// A question for objects, if it was declared and granted.
-fn permitted_query(card: &Card, said: objects::Query) -> Result<Query, ServiceError> {
+fn permitted_query(card: &PluginAccess, said: objects::Query) -> Result<Query, ServiceError> {
     let objects::Query { side, kind, scope, name, extra } = said;
     refuse_extra(&extra)?;
     let (side, namespace) = (side_from(side), describe::namespace_of_scope(scope));
@@ -320,7 +320,7 @@ fn may_list(query: &Query) -> bool {
 }
 
 /// A probe, if its endpoint was declared and granted.
-fn permitted_probe(card: &Card, said: endpoints::Endpoint) -> Result<Probe, ServiceError> {
+fn permitted_probe(card: &PluginAccess, said: endpoints::Endpoint) -> Result<Probe, ServiceError> {
     let endpoints::Endpoint { target, timeout_ms, extra } = said;
     refuse_extra(&extra)?;
     let (http, vantage, address) = match target {
@@ -353,7 +353,7 @@ mod tests {
     use crate::error::PluginIdentity;
 
     /// A plugin that declares to read all ConfigMaps of the target.
-    fn card(secret_data: bool, grants: &str) -> Card {
+    fn card(secret_data: bool, grants: &str) -> PluginAccess {
         let kind = GroupKind::new("", "ConfigMap");
         let declaration = Declaration {
             name: "p".into(),
@@ -372,7 +372,7 @@ mod tests {
         let text = format!("[plugins.p]\nsecret-data = {secret_data}\n{grants}");
         let file = OperatorFile::parse(&text).unwrap();
         let admitted = Some((declaration, file.plugins["p"].clone()));
-        Card { admitted, ..Card::undescribed(PluginIdentity::default()) }
+        PluginAccess { admitted, ..PluginAccess::undescribed(PluginIdentity::default()) }
     }
 
     // proves: T6

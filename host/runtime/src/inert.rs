@@ -10,7 +10,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{Deterministic, HostWallClock, WasiCtx, WasiCtxBuilder};
 
-use crate::interface::Interface;
+use crate::interface::InterfaceName;
 
 /// Served interfaces, by package.
 const SERVED: [(&str, &[&str]); 5] = [
@@ -45,7 +45,7 @@ const MAX_RANDOM: u64 = 64 << 10;
 const MAX_PRINTED: usize = 64 << 10;
 
 /// Returns true if a WASI interface is served.
-pub(crate) fn is_served(interface: &Interface<'_>) -> bool {
+pub(crate) fn is_served(interface: &InterfaceName<'_>) -> bool {
     let preview_2 =
         interface.version.as_ref().is_some_and(|v| (v.major, v.minor) == (0, 2) && v.pre.is_empty());
     preview_2

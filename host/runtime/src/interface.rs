@@ -6,14 +6,14 @@ use crate::contract;
 use crate::error::Refused;
 
 /// `package/name@version`.
-pub(crate) struct Interface<'a> {
+pub(crate) struct InterfaceName<'a> {
     /// With its namespace: `wasi:cli`.
     pub(crate) package: &'a str,
     pub(crate) name: &'a str,
     pub(crate) version: Option<Version>,
 }
 
-impl<'a> Interface<'a> {
+impl<'a> InterfaceName<'a> {
     pub(crate) fn parse(full: &'a str) -> Option<Self> {
         let (path, version) = match full.split_once('@') {
             Some((path, version)) => (path, Some(Version::parse(version).ok()?)),

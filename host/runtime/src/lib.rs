@@ -58,7 +58,7 @@ mod signed_claims;
 
 pub use admission::{Admission, AdmitOptions, Admitted, Grant, Locked};
 pub use context::{MoveContext, RunContext, RunKind};
-pub use directory::{Files, list_files};
+pub use directory::{PluginFiles, list_files};
 pub use engine::Runtime;
 pub use error::{CallError, LoadError, PluginIdentity, Refused};
 pub use load::{Disabled, Inspection, Loaded};

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use futures::future;
 use pivot_core::hooks::{Description, Hook};
 use pivot_vetting::digest::sha256;
-use pivot_vetting::permissions::{self, Declaration, Entry, Limits, OperatorFile, summarize_risks};
+use pivot_vetting::permissions::{self, Declaration, Limits, LockEntry, OperatorFile, summarize_risks};
 use pivot_vetting::signatures::card;
 
 use crate::candidate::{Candidate, run_off_thread};
-use crate::context::{Card, RunContext};
+use crate::context::{PluginAccess, RunContext};
 use crate::directory::{PluginDir, check_file_name};
 use crate::engine::Runtime;
 use crate::error::{LoadError, PluginIdentity, Refused};
@@ -197,7 +197,7 @@ impl Runtime {
             plugin,
         };
         // A disabled plugin isn't compiled either: that may be why it was disabled.
-        if let Some(Entry { name, version, .. }) =
+        if let Some(LockEntry { name, version, .. }) =
             entry.filter(|entry| operator.file.is_disabled(&entry.name))
         {
             return Ok(found(name, version, None));
@@ -264,7 +264,7 @@ impl Runtime {
             hooks,
             secret_data: declaration.secret_data && grants.secret_data,
         };
-        let card = Card {
+        let card = PluginAccess {
             who: Arc::new(who()),
             name,
             admitted: Some((declaration.clone(), grants.clone())),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pivot_core::shell::quote;
 use pivot_vetting::bundles::kind::WASM;
-use pivot_vetting::permissions::{Entry, GRANTS_FILE, LOCK_FILE, Lock, OperatorFile};
+use pivot_vetting::permissions::{GRANTS_FILE, LOCK_FILE, LockEntry, LockFile, OperatorFile};
 
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, PluginIdentity, Refused, short_digest};
@@ -29,7 +29,7 @@ pub(crate) struct Operator {
     pub(crate) dir: PluginDir,
     pub(crate) file: OperatorFile,
     /// None: unlocked.
-    pub(crate) lock: Option<Lock>,
+    pub(crate) lock: Option<LockFile>,
     pub(crate) trust: Option<Trust>,
 }
 
@@ -48,7 +48,7 @@ impl Operator {
     }
 
     /// A file's entry in the lock; none if it needs none. An error if it differs from the admitted file.
-    pub(crate) fn lock_entry(&self, artifact: &Artifact) -> Result<Option<&Entry>, LoadError> {
+    pub(crate) fn lock_entry(&self, artifact: &Artifact) -> Result<Option<&LockEntry>, LoadError> {
         let Some(lock) = &self.lock else { return Ok(None) };
         let size = artifact.bytes.len() as u64;
         if let Some(entry) = lock.find_by_digest(&artifact.digest).filter(|entry| entry.size == size) {
@@ -74,7 +74,7 @@ impl Operator {
             self.file.plugins.iter().filter(|(_, grants)| grants.enabled).map(|(name, _)| name.as_str());
         let mut errors: Vec<_> =
             granted.filter(|name| !there(name)).map(|name| missing(name, GRANTS_FILE)).collect();
-        let locked = self.lock.iter().flat_map(Lock::entries).map(|entry| entry.name.as_str());
+        let locked = self.lock.iter().flat_map(LockFile::entries).map(|entry| entry.name.as_str());
         errors.extend(locked.filter(|name| !there(name)).map(|name| missing(name, LOCK_FILE)));
         errors
     }
@@ -101,9 +101,9 @@ pub(crate) fn read_grants(dir: &PluginDir) -> Result<OperatorFile, LoadError> {
 }
 
 /// Reads the admissions; without a file there are none.
-pub(crate) fn read_lock(dir: &PluginDir) -> Result<Lock, LoadError> {
+pub(crate) fn read_lock(dir: &PluginDir) -> Result<LockFile, LoadError> {
     let text = dir.read_text(LOCK_FILE)?;
-    Ok(text.map(|text| Lock::parse(&text)).transpose()?.unwrap_or_default())
+    Ok(text.map(|text| LockFile::parse(&text)).transpose()?.unwrap_or_default())
 }
 
 /// The command that admits a file, with a flag.

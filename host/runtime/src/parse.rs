@@ -16,14 +16,14 @@ use wasmparser::{BinaryReaderError, Encoding, Parser, Payload, Validator, WasmFe
 use crate::contract;
 use crate::error::Refused;
 use crate::inert;
-use crate::interface::Interface;
+use crate::interface::InterfaceName;
 use unfolded::Unfolded;
 
-pub(crate) use counts::Work;
+pub(crate) use counts::CompileWork;
 
 /// The declarations in a component's binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct BinaryDeclarations {
     /// Interfaces of the contract it imports, without version: `objects`, `log`.
     pub(crate) imports: Vec<String>,
     /// WASI interfaces it imports, served without authority.
@@ -33,14 +33,14 @@ pub(crate) struct Seen {
 }
 
 /// Fails if a file is not a component, or is larger in some respect than any plugin. Costs no more than reading it.
-pub(crate) fn count(bytes: &[u8]) -> Result<Work, Refused> {
+pub(crate) fn count(bytes: &[u8]) -> Result<CompileWork, Refused> {
     kind(bytes)?;
     counts::count_contents(bytes)
 }
 
 /// Reads a binary, and refuses one that can't be a plugin. The validator's memory is not bounded: only for files that passed
 /// their trial.
-pub(crate) fn inspect_component(bytes: &[u8]) -> Result<Seen, Refused> {
+pub(crate) fn inspect_component(bytes: &[u8]) -> Result<BinaryDeclarations, Refused> {
     kind(bytes)?;
     // The same features as in the engine: what it would refuse is refused here, with an offset.
     let mut validator = Validator::new_with_features(features());
@@ -110,11 +110,11 @@ struct Names {
 }
 
 impl Names {
-    fn sort_out(self) -> Result<Seen, Refused> {
-        let mut seen = Seen::default();
+    fn sort_out(self) -> Result<BinaryDeclarations, Refused> {
+        let mut seen = BinaryDeclarations::default();
         let mut foreign = Vec::new();
         for import in self.imports {
-            match Interface::parse(&import) {
+            match InterfaceName::parse(&import) {
                 Some(i) if i.package == contract::PACKAGE => {
                     i.check_line()?;
                     seen.imports.push(i.name.to_owned());
@@ -127,7 +127,7 @@ impl Names {
             return Err(Refused::ForeignImports(foreign));
         }
         for export in &self.exports {
-            if let Some(i) = Interface::parse(export).filter(|i| i.package == contract::PACKAGE) {
+            if let Some(i) = InterfaceName::parse(export).filter(|i| i.package == contract::PACKAGE) {
                 i.check_line()?;
                 seen.exports.push(i.name.to_owned());
             }

@@ -13,7 +13,7 @@ use wasmtime::component::InstancePre;
 
 use crate::answers::Reader;
 use crate::call::Call;
-use crate::context::{Called, Card, Ctx, MoveContext, RunContext};
+use crate::context::{CalledFunction, Ctx, MoveContext, PluginAccess, RunContext};
 use crate::contract::exports::pivot::provider::{adapt, check, configure, hold, relate, restore, settle};
 use crate::error::CallError;
 use crate::services::Services;
@@ -39,7 +39,7 @@ pub(crate) struct HookSet {
 ///
 /// A hook that it lacks, or that it did not declare for the object's kind, returns "nothing" without a call.
 pub struct Plugin {
-    card: Arc<Card>,
+    card: Arc<PluginAccess>,
     loaded: Arc<Loaded>,
 }
 
@@ -75,7 +75,7 @@ macro_rules! ask {
 
 impl Plugin {
     pub(crate) fn new(
-        card: Card,
+        card: PluginAccess,
         description: Description,
         (declaration, grants): (Declaration, Grants),
         said: Vec<AcceptedClaim>,
@@ -124,7 +124,7 @@ impl Plugin {
     /// Asks the plugin to check its configuration. Fails if it doesn't accept it.
     pub(crate) async fn check_configuration(&self) -> Result<(), CallError> {
         let Some(configure) = &self.loaded.hooks.configure else { return Ok(()) };
-        Call::without_services(&self.card, Called::Configure)
+        Call::without_services(&self.card, CalledFunction::Configure)
             .run(&self.loaded.pre, ask!(configure, call_check()), Ok)
             .await
     }
@@ -255,7 +255,7 @@ impl Plugin {
         Call {
             object: object.map(Object::key),
             services,
-            ..Call::without_services(&self.card, Called::Hook(hook))
+            ..Call::without_services(&self.card, CalledFunction::Hook(hook))
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::hooks::Hook;
-use pivot_vetting::permissions::{Declaration, Lock, build_card};
+use pivot_vetting::permissions::{Declaration, LockFile, build_card};
 use pivot_vetting::signatures::card::Card;
 use pivot_vetting::signatures::judge::{AcceptedClaim, Purpose, Subject};
 use pivot_vetting::signatures::policy::Policy;
@@ -17,7 +17,7 @@ use crate::candidate::run_off_thread;
 use crate::contract;
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, Refused};
-use crate::parse::Seen;
+use crate::parse::BinaryDeclarations;
 
 /// A trust file and the purpose of its judgements.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Trust {
 
 impl Trust {
     /// Returns the trust for a file that may be admitted already. An admitted file is only loaded.
-    pub(crate) fn for_locked_file(&self, lock: &Lock, artifact: &Artifact) -> Self {
+    pub(crate) fn for_locked_file(&self, lock: &LockFile, artifact: &Artifact) -> Self {
         let purpose =
             if lock.find_by_digest(&artifact.digest).is_some() { Purpose::Load } else { self.purpose };
         Self { purpose, ..self.clone() }
@@ -75,7 +75,7 @@ impl Trust {
 pub(crate) async fn check_claims(
     dir: &PluginDir,
     artifact: &Artifact,
-    (declaration, hooks, seen): (&Declaration, &[Hook], &Seen),
+    (declaration, hooks, seen): (&Declaration, &[Hook], &BinaryDeclarations),
     trust: Option<&Trust>,
 ) -> Result<Vec<AcceptedClaim>, LoadError> {
     let Some(trust) = trust else { return Ok(Vec::new()) };

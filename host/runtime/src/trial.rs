@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 
 use crate::error::Refused;
 
-pub(crate) use budget::{Budget, trial_terms};
+pub(crate) use budget::{TrialBudget, trial_terms};
 
 /// Concurrent trials: each takes several processors.
 const SIDE_BY_SIDE: usize = 2;
@@ -72,7 +72,11 @@ impl Trials {
     }
 
     /// Has a component validated and compiled. The error says which limit it exceeded.
-    pub(crate) async fn run(&self, component: &[u8], budget: Budget) -> Result<LimitEnforcement, Refused> {
+    pub(crate) async fn run(
+        &self,
+        component: &[u8],
+        budget: TrialBudget,
+    ) -> Result<LimitEnforcement, Refused> {
         // Never closed.
         let _turn = self.turns.acquire().await;
         let mut child = self.start_process(component, budget).map_err(not_started)?;
@@ -89,7 +93,7 @@ impl Trials {
         }
     }
 
-    fn start_process(&self, component: &[u8], budget: Budget) -> std::io::Result<Child> {
+    fn start_process(&self, component: &[u8], budget: TrialBudget) -> std::io::Result<Child> {
         let TrialProgram { path, arguments } = &self.program;
         let mut command = Command::new(path);
         command
@@ -138,7 +142,11 @@ fn not_started(error: std::io::Error) -> Refused {
 }
 
 /// Interprets an exit status.
-fn judge_exit(status: ExitStatus, last_words: &[u8], budget: Budget) -> Result<LimitEnforcement, Refused> {
+fn judge_exit(
+    status: ExitStatus,
+    last_words: &[u8],
+    budget: TrialBudget,
+) -> Result<LimitEnforcement, Refused> {
     let memory = || format!("needed more than {} MiB of memory", budget.memory >> 20);
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     let why = match (code, signal(status)) {
@@ -193,7 +201,7 @@ mod tests {
     async fn held(script: &str) -> Result<LimitEnforcement, String> {
         let arguments = ["-c", script].map(OsString::from).to_vec();
         let trials = Trials::new(TrialProgram { path: "/bin/sh".into(), arguments });
-        let budget = Budget { memory: 64 << 20, seconds: 3, wall: Duration::from_millis(500) };
+        let budget = TrialBudget { memory: 64 << 20, seconds: 3, wall: Duration::from_millis(500) };
         trials.run(&[0; 1 << 20], budget).await.map_err(|why| why.to_string())
     }
 
@@ -243,7 +251,7 @@ mod tests {
     #[tokio::test]
     async fn missing_program_isnt_the_components_fault() {
         let trials = Trials::new(TrialProgram { path: "/nowhere/at/all".into(), arguments: Vec::new() });
-        let budget = Budget { memory: 1, seconds: 1, wall: Duration::from_secs(1) };
+        let budget = TrialBudget { memory: 1, seconds: 1, wall: Duration::from_secs(1) };
         let refused = trials.run(b"", budget).await.unwrap_err();
         assert_eq!(refused.code(), "runtime");
         let unlimited = held("exit 13").await.unwrap_err();

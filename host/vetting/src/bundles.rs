@@ -31,7 +31,7 @@ pub mod kind;
 mod oci;
 mod tar_writer;
 
-pub use bundle::{Blob, Bundle, Layout, Manifest};
+pub use bundle::{Blob, Bundle, ImageManifest, Layout};
 pub use contents::{Contents, Layer};
 pub use error::BundleError;
 

@@ -25,7 +25,7 @@ pub use declaration::{Change, Declaration, Read, Versions, side_of};
 pub use declared_card::build_card;
 pub use grants::{Grants, OnFailure, OperatorFile};
 pub use limits::Limits;
-pub use lock::{Entry, Lock};
+pub use lock::{LockEntry, LockFile};
 pub use pattern::Pattern;
 pub use risk_summary::summarize_risks;
 

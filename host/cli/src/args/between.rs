@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pivot_places::ConnectOptions;
 
-use super::flags::{Connection, FromCluster, ToCluster, ToDirectory};
+use super::flags::{ConnectionArgs, FromCluster, ToCluster, ToDirectory};
 use super::usage::{Result, usage};
 use super::workload::Workload;
 
@@ -56,8 +56,8 @@ pub(crate) enum TargetEnd {
 const GROUP_WITHOUT_USER: &str = "--as-group needs --as, and --to-as-group needs --to-as";
 
 /// Resolves the end that is read from its flags.
-pub(super) fn source_end(connection: &Connection, gone: Option<Side>) -> Result<SourceEnd> {
-    let Connection { from, from_directory, identity, .. } = connection;
+pub(super) fn source_end(connection: &ConnectionArgs, gone: Option<Side>) -> Result<SourceEnd> {
+    let ConnectionArgs { from, from_directory, identity, .. } = connection;
     let FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, record_namespace: _ } = from;
     let from_kube =
         kubeconfig.is_some() || kubeconfig_context.is_some() || as_user.is_some() || !as_group.is_empty();
@@ -98,8 +98,8 @@ fn kube(
 }
 
 /// Resolves both ends from their flags.
-pub(super) fn ends(connection: &Connection, gone: Option<Side>) -> Result<Ends> {
-    let Connection { from, to, from_directory: _, identity: _, to_files } = connection;
+pub(super) fn ends(connection: &ConnectionArgs, gone: Option<Side>) -> Result<Ends> {
+    let ConnectionArgs { from, to, from_directory: _, identity: _, to_files } = connection;
     let FromCluster { kubeconfig, record_namespace, .. } = from;
     let ToCluster { to_kubeconfig, to_kubeconfig_context, to_workload, to_as, to_as_group } = to;
     let ToDirectory { to_directory, encrypt_to } = to_files;

@@ -14,15 +14,15 @@ use pivot_engine::{DryRun, Options, Resume, Rollback};
 
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
-use super::describe::{Description, description};
+use super::describe::{DescribeArgs, description};
 use super::flags::{
-    Cli, Connection, Describe, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish, HandoverStart,
-    HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanVerb, Planned, Rbac, ResumeArgs,
-    RollbackArgs, Selection, Shell, StatusArgs, StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory,
-    Verb, Waits, Which,
+    Cli, ConnectionArgs, Describe, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish, HandoverStart,
+    HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanArgs, PlanVerb, Rbac, ResumeArgs,
+    RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory,
+    Verb, WaitArgs, Which,
 };
 use super::parts::parts;
-use super::plugins::{PluginVerb, Signing, With};
+use super::plugins::{PluginArgs, PluginVerb, Signing};
 use super::protection::Protection;
 use super::risks::{self, accepted_risks, read_risks};
 use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerVerb};
@@ -42,7 +42,7 @@ pub(crate) enum Task {
     Status(Choices, Option<String>),
     Resume(Choices, Resume),
     Rollback(Choices, Rollback),
-    Describe(Description),
+    Describe(DescribeArgs),
     Rbac(Choices, Roles),
     /// The risk to explain; none: all.
     Explain(Option<Risk>),
@@ -73,7 +73,7 @@ pub(crate) struct Choices {
     /// Words of the command, as reports name it.
     pub(crate) command: &'static str,
     /// As typed, for the lines that suggest the next command.
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionArgs,
     pub(crate) ends: Ends,
     /// Whether a plan names each object.
     pub(crate) tree: bool,
@@ -95,7 +95,7 @@ pub(crate) struct Choices {
     /// The files whose objects are added.
     pub(crate) add: Vec<PathBuf>,
     /// The plugins that take part.
-    pub(crate) with: With,
+    pub(crate) with: PluginArgs,
     options: Options,
 }
 
@@ -116,7 +116,7 @@ impl Choices {
 
     /// The files that the command reads: none of them may be written to.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
-        let Connection { from, to, from_directory: _, identity, to_files } = &self.connection;
+        let ConnectionArgs { from, to, from_directory: _, identity, to_files } = &self.connection;
         self.plan
             .iter()
             .chain(&self.add)
@@ -193,7 +193,7 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
 fn task(verb: Verb) -> Result<Task> {
     Ok(match verb {
         Verb::Plan(typed) => {
-            let Planned { connection, handover, selection, tree, kept, out, saved } = *typed;
+            let PlanArgs { connection, handover, selection, tree, kept, out, saved } = *typed;
             match saved {
                 Some(verb) => Task::SavedPlan(verb),
                 None => {
@@ -276,7 +276,7 @@ fn rbac(typed: Rbac) -> Result<Task> {
         finish_alone,
     } = typed;
     let to_files = ToDirectory { to_directory, encrypt_to: None };
-    let connection = Connection { from, to, from_directory, identity, to_files };
+    let connection = ConnectionArgs { from, to, from_directory, identity, to_files };
     let choices = build_move_choices(connection, selection, handover, DryRun::Plan, AcceptedBy::Plan)?;
     if let Some(risk) = choices.without_kind.first() {
         return usage(risks::needs_kinds(*risk, &BTreeSet::new()));
@@ -312,8 +312,8 @@ fn report_file(Kept { report }: Kept) -> Result<Option<PathBuf>> {
 }
 
 /// Whether any flag names a target.
-fn names_target(connection: &Connection) -> bool {
-    let Connection { to, to_files, .. } = connection;
+fn names_target(connection: &ConnectionArgs) -> bool {
+    let ConnectionArgs { to, to_files, .. } = connection;
     to.to_kubeconfig.is_some()
         || to.to_kubeconfig_context.is_some()
         || to.to_workload.is_some()
@@ -335,7 +335,7 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
     let HandoverStart { directory, from, encrypt_to, selection, dry_run_args, plan, pauses, taking, kept } =
         typed;
     let to_files = ToDirectory { to_directory: Some(directory), encrypt_to };
-    let connection = Connection { from, to_files, ..Connection::default() };
+    let connection = ConnectionArgs { from, to_files, ..ConnectionArgs::default() };
     let report = report_file(kept)?;
     let dry_run = dry_run_args.dry_run();
     let choices = build_move_choices(connection, selection, true, dry_run, AcceptedBy::StartHandover)?;
@@ -350,7 +350,7 @@ fn start_handover(typed: HandoverStart) -> Result<Task> {
 /// The end of a handover in the cluster that imported the directory.
 fn finish_handover(typed: HandoverFinish) -> Result<Task> {
     let HandoverFinish { from, to, which, with_manifest, plan, accept, waits, taking, with, kept } = typed;
-    let connection = Connection { from, to, ..Connection::default() };
+    let connection = ConnectionArgs { from, to, ..ConnectionArgs::default() };
     let (Which { which }, Taking { break_lease }) = (which, taking);
     let choices = about_a_move("handover finish", connection, false, None)?;
     if matches!(choices.ends.target, TargetEnd::None) {
@@ -366,7 +366,7 @@ fn finish_handover(typed: HandoverFinish) -> Result<Task> {
 /// The end of a handover whose directory no cluster imported.
 fn cancel_handover(typed: HandoverCancel) -> Result<Task> {
     let HandoverCancel { from, to, to_files, which, accept, taking, with, kept } = typed;
-    let connection = Connection { from, to, to_files, ..Connection::default() };
+    let connection = ConnectionArgs { from, to, to_files, ..ConnectionArgs::default() };
     // A directory that was imported nowhere has no target, unless one is named to be asked.
     let absent = (!names_target(&connection)).then_some(Side::Target);
     let accept = accepted_risks(&accept, AcceptedBy::CancelHandover)?;
@@ -379,27 +379,27 @@ fn cancel_handover(typed: HandoverCancel) -> Result<Task> {
 
 /// A move out of a directory into the cluster of the current context.
 fn moving_to_current_context(
-    connection: Connection,
-    selection: Selection,
+    connection: ConnectionArgs,
+    selection: SelectionArgs,
     dry_run: DryRun,
 ) -> Result<Choices> {
     // An empty file name is none: the usual rules find the kubeconfig.
     let to = ToCluster { to_kubeconfig: Some(PathBuf::new()), ..connection.to };
     let choices =
-        build_move_choices(Connection { to, ..connection }, selection, false, dry_run, AcceptedBy::Move)?;
+        build_move_choices(ConnectionArgs { to, ..connection }, selection, false, dry_run, AcceptedBy::Move)?;
     let to = ToCluster { to_kubeconfig: None, ..choices.connection.to.clone() };
-    let connection = Connection { to, ..choices.connection };
+    let connection = ConnectionArgs { to, ..choices.connection };
     Ok(Choices { connection, target_is_implied: true, ..choices })
 }
 
 fn build_move_choices(
-    connection: Connection,
-    selection: Selection,
+    connection: ConnectionArgs,
+    selection: SelectionArgs,
     handover: bool,
     dry_run: DryRun,
     by: AcceptedBy,
 ) -> Result<Choices> {
-    let Selection {
+    let SelectionArgs {
         namespace,
         all_namespaces,
         cluster,
@@ -546,7 +546,7 @@ fn rollback_task(typed: RollbackArgs) -> Result<Task> {
 /// The choices for commands about a move under way: its record has the rest.
 fn about_a_move(
     command: &'static str,
-    connection: Connection,
+    connection: ConnectionArgs,
     target_needed: bool,
     gone: Option<Side>,
 ) -> Result<Choices> {
@@ -574,7 +574,7 @@ fn about_a_move(
         record_namespace: connection.from.record_namespace.clone(),
         ..Options::new(Scope::new(Namespaces::All))
     };
-    let with = With::default();
+    let with = PluginArgs::default();
     let (tree, namespace) = (false, Namespace::All);
     let (clusters, add, report, out, plan, wait) = (Vec::new(), Vec::new(), None, None, None, None);
     Ok(Choices {
@@ -596,7 +596,7 @@ fn about_a_move(
     })
 }
 
-fn waiting(options: Options, Waits { pauses, takeover }: &Waits) -> Result<Options> {
+fn waiting(options: Options, WaitArgs { pauses, takeover }: &WaitArgs) -> Result<Options> {
     let TakeoverWaits { takeover_timeout, unpause_batch, stop_before } = takeover;
     Ok(Options {
         takeover_timeout: timeout("--takeover-timeout", takeover_timeout)?,

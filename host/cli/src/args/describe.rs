@@ -4,20 +4,20 @@ use pivot_core::describe::{Filter, View};
 use pivot_core::usable::odd_name;
 
 use super::between::{SourceEnd, source_end};
-use super::flags::{Connection, DescribeCluster, FromCluster};
+use super::flags::{ConnectionArgs, DescribeCluster, FromCluster};
 use super::usage::{Result, usage};
 use super::workload::Within;
 
 /// A Cluster to show.
 #[derive(Clone, Debug)]
-pub(crate) struct Description {
+pub(crate) struct DescribeArgs {
     pub(crate) end: SourceEnd,
     pub(crate) within: Within,
     pub(crate) name: String,
     pub(crate) view: View,
 }
 
-pub(super) fn description(typed: DescribeCluster) -> Result<Description> {
+pub(super) fn description(typed: DescribeCluster) -> Result<DescribeArgs> {
     let DescribeCluster {
         cluster,
         kubeconfig,
@@ -37,7 +37,7 @@ pub(super) fn description(typed: DescribeCluster) -> Result<Description> {
         color: _,
     } = typed;
     let from = FromCluster { kubeconfig, kubeconfig_context, as_user, as_group, ..FromCluster::default() };
-    let connection = Connection { from, from_directory, identity, ..Connection::default() };
+    let connection = ConnectionArgs { from, from_directory, identity, ..ConnectionArgs::default() };
     let end = source_end(&connection, None)?;
     let (of_name, name) = match cluster.split_once('/') {
         Some((namespace, name)) => (Some(namespace), name),
@@ -71,5 +71,5 @@ pub(super) fn description(typed: DescribeCluster) -> Result<Description> {
         echo,
         grouping,
     };
-    Ok(Description { end, within, name: name.to_owned(), view })
+    Ok(DescribeArgs { end, within, name: name.to_owned(), view })
 }

@@ -9,7 +9,7 @@ use pivot_core::names::RECORD_NAMESPACE;
 use pivot_core::risk::AcceptedBy;
 use pivot_engine::Options;
 
-use super::plugins::{PluginVerb, Signing, With};
+use super::plugins::{PluginArgs, PluginVerb, Signing};
 use super::protection::Protection;
 use super::risks::RiskParser;
 use super::service::{AgentManifests, AgentVerb, ControllerManifests, ControllerVerb};
@@ -29,7 +29,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Show what would move, in which order, what stays and why; change nothing
-    Plan(Box<Planned>),
+    Plan(Box<PlanArgs>),
     /// Move, or continue a move that stopped
     Move(Box<MoveOrAsk>),
     /// Show how far moves are; change nothing
@@ -197,7 +197,7 @@ fn describe_keys(keys: Arg) -> Arg {
 /// The two ends of a move. Also what `next:` lines repeat.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Source and target")]
-pub(crate) struct Connection {
+pub(crate) struct ConnectionArgs {
     #[command(flatten)]
     pub(crate) from: FromCluster,
     #[command(flatten)]
@@ -214,7 +214,7 @@ pub(crate) struct Connection {
 
 /// The choice of objects, and the accepted risks.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Selection {
+pub(crate) struct SelectionArgs {
     /// Namespace to move; by default the context's, or `default`
     #[arg(short, long, value_name = "NAME", help_heading = "What moves")]
     pub(crate) namespace: Option<String>,
@@ -246,20 +246,20 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Move)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
-    pub(crate) with: With,
+    pub(crate) with: PluginArgs,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 #[command(mut_arg("accept", |accept| accept.value_parser(RiskParser(Some(AcceptedBy::Plan)))))]
-pub(crate) struct Planned {
+pub(crate) struct PlanArgs {
     #[command(flatten)]
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionArgs,
     /// The source stays paused after the copy into a directory: `handover start`
     #[arg(long, requires = "to_directory", help_heading = "Source and target")]
     pub(crate) handover: bool,
     #[command(flatten)]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArgs,
     /// Show each object in the order of creation, below what it belongs to
     #[arg(long, help_heading = "Output")]
     pub(crate) tree: bool,
@@ -307,7 +307,7 @@ pub(crate) struct Rbac {
     #[arg(long, requires = "to_directory", help_heading = "Source and target")]
     pub(crate) handover: bool,
     #[command(flatten)]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArgs,
     /// The side
     #[arg(long, value_enum, value_name = "SIDE", help_heading = "Roles")]
     pub(crate) side: OneSide,
@@ -341,11 +341,11 @@ pub(crate) enum PlanVerb {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MoveOrAsk {
     #[command(flatten)]
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionArgs,
     #[command(flatten)]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArgs,
     #[command(flatten)]
-    pub(crate) waits: Waits,
+    pub(crate) waits: WaitArgs,
     #[command(flatten)]
     pub(crate) taking: Taking,
     #[command(flatten)]
@@ -386,7 +386,7 @@ pub(crate) struct Kept {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Waiting")]
-pub(crate) struct Waits {
+pub(crate) struct WaitArgs {
     #[command(flatten)]
     pub(crate) pauses: PauseWaits,
     #[command(flatten)]
@@ -515,7 +515,7 @@ pub(crate) struct DescribeCluster {
 #[command(mut_arg("to_directory", describe_directory), mut_arg("encrypt_to", describe_keys))]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionArgs,
     #[command(flatten)]
     pub(crate) which: Which,
 }
@@ -543,7 +543,7 @@ pub(crate) struct HandoverStart {
     #[arg(long, value_name = "FILE", help_heading = "Source and target")]
     pub(crate) encrypt_to: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArgs,
     #[command(flatten)]
     pub(crate) dry_run_args: DryRunArgs,
     /// Carry out this saved plan of a handover, and nothing else
@@ -582,11 +582,11 @@ pub(crate) struct HandoverFinish {
     #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::FinishHandover)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
-    pub(crate) waits: Waits,
+    pub(crate) waits: WaitArgs,
     #[command(flatten)]
     pub(crate) taking: Taking,
     #[command(flatten)]
-    pub(crate) with: With,
+    pub(crate) with: PluginArgs,
     #[command(flatten)]
     pub(crate) kept: Kept,
 }
@@ -611,7 +611,7 @@ pub(crate) struct HandoverCancel {
     #[command(flatten)]
     pub(crate) taking: Taking,
     #[command(flatten)]
-    pub(crate) with: With,
+    pub(crate) with: PluginArgs,
     #[command(flatten)]
     pub(crate) kept: Kept,
 }
@@ -620,7 +620,7 @@ pub(crate) struct HandoverCancel {
 #[command(mut_arg("to_directory", describe_directory), mut_arg("encrypt_to", describe_keys))]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionArgs,
     #[command(flatten)]
     pub(crate) which: Which,
     /// Before the point of no return: the files that the move began with; can be repeated
@@ -633,11 +633,11 @@ pub(crate) struct ResumeArgs {
     #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Resume)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
-    pub(crate) waits: Waits,
+    pub(crate) waits: WaitArgs,
     #[command(flatten)]
     pub(crate) taking: Taking,
     #[command(flatten)]
-    pub(crate) with: With,
+    pub(crate) with: PluginArgs,
     /// After the point of no return: finish without a source that is lost for good
     #[arg(long, help_heading = "Risks")]
     pub(crate) without_source: bool,
@@ -660,7 +660,7 @@ pub(crate) struct ResumeArgs {
 )]
 pub(crate) struct RollbackArgs {
     #[command(flatten)]
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionArgs,
     #[command(flatten)]
     pub(crate) which: Which,
     #[command(flatten)]
@@ -679,7 +679,7 @@ pub(crate) struct RollbackArgs {
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) unpause: Vec<String>,
     #[command(flatten)]
-    pub(crate) with: With,
+    pub(crate) with: PluginArgs,
     #[command(flatten)]
     pub(crate) kept: Kept,
 }

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 /// The plugins that take part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Plugins")]
-pub(crate) struct With {
+pub(crate) struct PluginArgs {
     /// Directory of plugins, with plugins.toml and plugins.lock
     #[arg(long, value_name = "DIR")]
     pub(crate) plugins: Option<PathBuf>,

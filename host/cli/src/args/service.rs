@@ -11,7 +11,7 @@ use pivot_core::part::Part;
 use pivot_core::typed;
 use pivot_link::check_address;
 
-use super::plugins::With;
+use super::plugins::PluginArgs;
 use super::side::OneSide;
 use super::values;
 
@@ -72,7 +72,7 @@ pub(crate) struct Controlled {
     #[arg(long, value_name = "DIR", requires = "agents", group = "agents_known", help_heading = "Agents")]
     pub(crate) agents_tls: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) with: With,
+    pub(crate) with: PluginArgs,
 }
 
 /// The namespace that the printed manifests have, unless another is named.
@@ -136,7 +136,7 @@ pub(crate) struct Answering {
     #[arg(long, value_name = "NAME", default_value = RECORD_NAMESPACE)]
     pub(crate) record_namespace: String,
     #[command(flatten)]
-    pub(crate) called: Called,
+    pub(crate) called: AgentCallArgs,
 }
 
 /// A Secret of a cluster.
@@ -158,7 +158,7 @@ fn secret(text: &str) -> Result<SecretName, String> {
 /// Whom an agent calls, and what it may be asked there.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Controller")]
-pub(crate) struct Called {
+pub(crate) struct AgentCallArgs {
     /// The controller's address for agents
     #[arg(long, value_name = "HOST:PORT", required = true, value_parser = parse_address)]
     pub(crate) call: Option<String>,
@@ -185,7 +185,7 @@ pub(crate) struct Called {
     #[arg(long, value_name = "DURATION", value_parser = without_link, help_heading = "Moves")]
     pub(crate) finish_alone_after: Option<Duration>,
     #[command(flatten)]
-    pub(crate) with: With,
+    pub(crate) with: PluginArgs,
 }
 
 fn parse_address(text: &str) -> Result<String, String> {
@@ -252,7 +252,7 @@ pub(crate) struct AgentInvitation {
     #[arg(long, value_name = "NAME", default_value = CONTROLLER_NAMESPACE, help_heading = "Installation")]
     pub(crate) install_namespace: String,
     #[command(flatten)]
-    pub(crate) called: Called,
+    pub(crate) called: AgentCallArgs,
 }
 
 /// An agent to install, with a certificate of another authority.
@@ -269,5 +269,5 @@ pub(crate) struct AgentManifests {
     #[arg(long, value_name = "SECRET", default_value = "pivot-host-agent-tls")]
     pub(crate) secret: String,
     #[command(flatten)]
-    pub(crate) called: Called,
+    pub(crate) called: AgentCallArgs,
 }

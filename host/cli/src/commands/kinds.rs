@@ -11,7 +11,7 @@ use pivot_engine::{Exit, Failure, MoveStatus, NoWatcher, Resume, Setup, run};
 
 use super::{Command, MoveOrResume, UNTOUCHED};
 use crate::args::{needs_kinds, needs_kinds_of_move};
-use crate::ends::{self, Opened};
+use crate::ends::{self, SourceAndTarget};
 use crate::plugins::Loading;
 
 impl Command<'_> {
@@ -59,7 +59,7 @@ impl Command<'_> {
     }
 
     /// A run that only reads, and prints nothing.
-    fn reading(&self, opened: &Opened, plugins: &Loading) -> Setup {
+    fn reading(&self, opened: &SourceAndTarget, plugins: &Loading) -> Setup {
         Setup {
             sides: opened.sides(),
             options: self.choices.options(opened.namespace.as_deref()),

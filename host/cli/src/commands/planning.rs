@@ -7,7 +7,7 @@ use pivot_engine::{Exit, Failure, MoveStatus, Stop};
 
 use super::{Command, UNTOUCHED};
 use crate::args::{OutputFormat, Picture, TargetEnd};
-use crate::ends::Opened;
+use crate::ends::SourceAndTarget;
 use crate::output::{self, AlreadyShown, Document, Outlook, PlanDocument, PlanPage, Progress, Reported};
 use crate::plugins::Loading;
 use crate::private_file::PrivateFile;
@@ -17,7 +17,7 @@ use crate::saved;
 /// The facts for showing and saving the plan of a finished planning.
 pub(super) struct Planning<'a> {
     command: &'a Command<'a>,
-    opened: &'a Opened,
+    opened: &'a SourceAndTarget,
     plugins: &'a Loading,
     /// Notes about the signer of the source's files, and about plugins.
     notes: Vec<Note>,
@@ -40,7 +40,7 @@ impl Command<'_> {
     /// Collects the facts for showing and saving the plan.
     pub(super) fn finish_planning<'a>(
         &'a self,
-        opened: &'a Opened,
+        opened: &'a SourceAndTarget,
         plugins: &'a Loading,
         progress: &Progress,
         (scope, decisions, operator): (Scope, Decisions, String),
@@ -132,7 +132,7 @@ impl Planning<'_> {
             );
             return Some(self.command.report_failure(Exit::Refused, &why.into(), UNTOUCHED));
         }
-        let with = saved::With {
+        let with = saved::PlanCircumstances {
             decisions: self.decisions.clone(),
             operator: self.operator.clone(),
             opened: self.opened,

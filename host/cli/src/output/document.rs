@@ -11,12 +11,12 @@ use pivot_core::remedy::Remedy;
 use pivot_core::scope::Scope;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{
-    Awaited, Exit, Failure, Held, LeaseStatus, Leftover, MoveStatus, Report, Situation, Status, Stop, Verb,
-    WaitingCopies,
+    Awaited, Exit, Failure, HeldObject, LeaseStatus, Leftover, MoveStatus, Report, Situation, Status, Stop,
+    Verb, WaitingCopies,
 };
 use serde::Serialize;
 
-use super::happened::{Found, ReportedRisk};
+use super::happened::{ReportedFinding, ReportedRisk};
 use super::move_report::Planned;
 use super::remedies;
 use super::reported::{Reported, ReportedWarning};
@@ -62,7 +62,7 @@ pub(crate) struct PlanDocument<'a> {
     /// Risks that the user accepted.
     accepted: Vec<ReportedRisk>,
     warnings: Vec<ReportedWarning>,
-    findings: Vec<Found>,
+    findings: Vec<ReportedFinding>,
     /// The moves under way on the two sides.
     moves: Vec<MoveDocument<'a>>,
 }
@@ -141,7 +141,7 @@ pub(crate) struct ReportDocument {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<ReportedWarning>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    findings: Vec<Found>,
+    findings: Vec<ReportedFinding>,
     #[serde(skip_serializing_if = "Option::is_none")]
     removed_from_target: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -358,7 +358,7 @@ pub(crate) struct ErrorDocument {
     awaited: Vec<Awaited>,
     /// Objects that could not be released.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    held: Vec<Held>,
+    held: Vec<HeldObject>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remedies: Vec<Way>,
     next: Vec<String>,

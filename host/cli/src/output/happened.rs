@@ -95,7 +95,7 @@ pub(super) struct Retry {
 /// A finding of a plugin.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Found {
+pub(crate) struct ReportedFinding {
     /// When it was found; only reports of moves have times.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<u64>,
@@ -108,7 +108,7 @@ pub(crate) struct Found {
     remedy: String,
 }
 
-impl Found {
+impl ReportedFinding {
     /// Reads the finding of an event, if it has one.
     pub(super) fn from_event(at: Option<u64>, event: &Event) -> Option<Self> {
         let Event::Finding { plugin, code, severity, object, text, remedy } = event.clone() else {
@@ -160,7 +160,7 @@ impl Rate {
 
 /// Events so far.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct EventHistory {
     pub(super) plan: Option<Arc<Plan>>,
     pub(super) accepted: Vec<ReportedRisk>,
     pub(super) phases: Vec<PhaseSeen>,
@@ -168,11 +168,11 @@ pub(super) struct Seen {
     pub(super) waits: Vec<Wait>,
     pub(super) retries: Vec<Retry>,
     pub(super) throttled: BTreeMap<Side, u64>,
-    pub(super) findings: Vec<Found>,
+    pub(super) findings: Vec<ReportedFinding>,
     pub(super) notes: Vec<Said>,
 }
 
-impl Seen {
+impl EventHistory {
     pub(super) fn record(&mut self, at: u64, event: &Event) {
         self.end_wait(at, event);
         match event.clone() {
@@ -196,7 +196,7 @@ impl Seen {
                 }
             }
             Event::Object { verb, phase, .. } => self.object(at, verb, phase),
-            Event::Finding { .. } => self.findings.extend(Found::from_event(Some(at), event)),
+            Event::Finding { .. } => self.findings.extend(ReportedFinding::from_event(Some(at), event)),
             Event::Waiting { awaited, more, .. } => {
                 self.wait(at, Awaiting::Objects, Awaited::lines(&awaited, MAX_LISTED_NAMES), more);
             }
@@ -292,8 +292,8 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn seen(events: Vec<(u64, Value)>, end: u64) -> Seen {
-        let mut seen = Seen::default();
+    fn seen(events: Vec<(u64, Value)>, end: u64) -> EventHistory {
+        let mut seen = EventHistory::default();
         for (at, value) in events {
             seen.record(at, &event(value));
         }

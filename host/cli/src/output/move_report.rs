@@ -6,7 +6,7 @@ use pivot_engine::Summary;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::happened::{Found, PhaseSeen, PhaseState, Rate, ReportedRisk, Retry, Said, Wait};
+use super::happened::{PhaseSeen, PhaseState, Rate, ReportedFinding, ReportedRisk, Retry, Said, Wait};
 use super::lines::count_text;
 
 /// The report as a document. Times are milliseconds since the run began.
@@ -32,7 +32,7 @@ pub(super) struct MoveReport<'a> {
     pub(super) waits: &'a [Wait],
     pub(super) retries: &'a [Retry],
     pub(super) throttled: Vec<Throttled>,
-    pub(super) findings: &'a [Found],
+    pub(super) findings: &'a [ReportedFinding],
     pub(super) notes: &'a [Said],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) plan: Option<Planned<'a>>,

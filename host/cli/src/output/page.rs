@@ -15,11 +15,11 @@ use pivot_engine::{MoveStatus, Summary};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::happened::{Found, ReportedRisk};
+use super::happened::{ReportedFinding, ReportedRisk};
 use super::move_report::MoveReport;
 use super::reported::{Reported, ReportedWarning};
 use super::saved::foreseen_changes;
-use super::verdict::Verdict;
+use super::verdict::PlanVerdict;
 use super::{remedies, status, text};
 
 const PAGE: &str = include_str!("page/page.html");
@@ -33,7 +33,7 @@ pub(crate) struct PlanPage<'a> {
     /// True if a side is a directory. Then the copied objects stay in the source.
     pub(crate) files: bool,
     /// The judgement, which the terminal shows too.
-    pub(crate) verdict: &'a Verdict,
+    pub(crate) verdict: &'a PlanVerdict,
     /// The moves under way, and the commands that can be typed next about each.
     pub(crate) moves: &'a [MoveStatus],
     pub(crate) next: &'a [Vec<String>],
@@ -48,7 +48,7 @@ pub(crate) struct PlanPage<'a> {
 impl PlanPage<'_> {
     /// The file.
     pub(crate) fn html(&self) -> String {
-        let Verdict { sign, text, command } = self.verdict;
+        let PlanVerdict { sign, text, command } = self.verdict;
         let mut facts = vec![
             ("What", self.scope.to_string()),
             ("Planned", self.now.clone()),
@@ -139,7 +139,7 @@ struct Shown<'a> {
     warnings: Vec<Said>,
     /// Findings of plugins while a plan was made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    findings: Vec<Found>,
+    findings: Vec<ReportedFinding>,
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'a MoveReport<'a>>,
     /// Failure, line by line.

@@ -10,7 +10,7 @@ use pivot_engine::{Event, Watcher};
 use serde_json::Value;
 
 use super::document::Document;
-use super::happened::{Rate, Seen};
+use super::happened::{EventHistory, Rate};
 use super::move_report::{MoveReport, Planned, Throttled};
 use super::{Progress, current_time, lock_mutex, page, text};
 
@@ -18,7 +18,7 @@ use super::{Progress, current_time, lock_mutex, page, text};
 pub(crate) struct Recorder {
     began: Instant,
     at: String,
-    seen: Mutex<Seen>,
+    seen: Mutex<EventHistory>,
     /// Another listener, once both sides are open.
     progress: Mutex<Option<Arc<Progress>>>,
     sides: Mutex<(String, String)>,
@@ -62,7 +62,8 @@ impl Recorder {
         let mut seen = lock_mutex(&self.seen);
         seen.end(milliseconds);
         let (source, target) = &*lock_mutex(&self.sides);
-        let Seen { plan, accepted, phases, ticks, waits, retries, throttled, findings, notes } = &*seen;
+        let EventHistory { plan, accepted, phases, ticks, waits, retries, throttled, findings, notes } =
+            &*seen;
         let report = MoveReport {
             command,
             outcome: ending.outcome,

@@ -10,7 +10,7 @@ use pivot_engine::Event;
 use serde::Serialize;
 
 use super::events;
-use super::happened::{Found, ReportedRisk};
+use super::happened::{ReportedFinding, ReportedRisk};
 use super::lines::count_text;
 use super::messages::Messages;
 use super::text::Text;
@@ -54,8 +54,8 @@ impl Reported {
         warnings.collect()
     }
 
-    pub(super) fn findings(&self) -> Vec<Found> {
-        self.events.iter().filter_map(|event| Found::from_event(None, event)).collect()
+    pub(super) fn findings(&self) -> Vec<ReportedFinding> {
+        self.events.iter().filter_map(|event| ReportedFinding::from_event(None, event)).collect()
     }
 
     /// The objects for which a plugin's check says stop; `None` for a finding about none.

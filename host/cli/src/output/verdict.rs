@@ -22,7 +22,7 @@ pub(crate) struct Outlook<'a> {
 
 /// The judgement of a plan, for a terminal and for a page.
 #[derive(Clone, Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct PlanVerdict {
     /// `good`, `bad`, `warn` or `none`.
     pub(super) sign: &'static str,
     /// Sentences that judge the plan.
@@ -37,8 +37,8 @@ pub(super) fn count_problems(plan: &Plan, stops: &[String]) -> usize {
 }
 
 /// Judges a plan.
-pub(crate) fn judge_plan(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> Verdict {
-    let without_command = |sign, text: String| Verdict { sign, text, command: None };
+pub(crate) fn judge_plan(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> PlanVerdict {
+    let without_command = |sign, text: String| PlanVerdict { sign, text, command: None };
     let problems = count_problems(plan, &reported.stop_lines(false));
     if problems > 0 {
         let problems = count_text(problems, "problem");
@@ -64,10 +64,10 @@ pub(crate) fn judge_plan(plan: &Plan, reported: &Reported, outlook: Outlook<'_>)
     if outlook.has_dry_run {
         text.push_str(" The target's server accepted each create as a dry run.");
     }
-    Verdict { sign, text, command: outlook.command.map(str::to_owned) }
+    PlanVerdict { sign, text, command: outlook.command.map(str::to_owned) }
 }
 
-impl Verdict {
+impl PlanVerdict {
     /// Returns the last lines of a complete plan.
     pub(crate) fn to_text(&self) -> Text {
         let mut text = Text::default();

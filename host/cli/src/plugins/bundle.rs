@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pivot_engine::Exit;
-use pivot_runtime::{Files, LoadOptions, Loaded, Runtime, list_files};
+use pivot_runtime::{LoadOptions, Loaded, PluginFiles, Runtime, list_files};
 use pivot_vetting::bundles::Bundle;
 use pivot_vetting::bundles::kind::{KEY, Kind};
 use pivot_vetting::signatures::key::PublicKey;
@@ -27,7 +27,7 @@ pub(super) async fn run(
     let loaded = runtime.load(directory, options).await;
     let Loaded { plugins, disabled, .. } =
         loaded.map_err(|errors| (Exit::Plugin, refused::directory_refusal_text(directory, &errors)))?;
-    let Files { wanted: files, others: left } =
+    let PluginFiles { wanted: files, others: left } =
         list_files(directory, |name| Kind::from_name(name).is_ok())
             .map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
     for (name, content) in files.iter().filter(|(name, _)| name.ends_with(KEY)) {

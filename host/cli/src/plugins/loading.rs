@@ -13,7 +13,7 @@ use pivot_runtime::Loaded;
 
 use super::load_directory;
 use super::notes::{by_others, switched_off};
-use crate::args::With;
+use crate::args::PluginArgs;
 use crate::output::Text;
 
 /// The plugins of a move.
@@ -32,7 +32,7 @@ pub(crate) struct Loading(Shared<BoxFuture<'static, Result<Arc<LoadedPlugins>, T
 
 impl Loading {
     /// Starts loading the plugins of the given directory; without one there are none.
-    pub(crate) fn begin(with: &With) -> Self {
+    pub(crate) fn begin(with: &PluginArgs) -> Self {
         let Some(directory) = with.plugins.clone() else { return Self::without_plugins() };
         let with = with.clone();
         let task = tokio::spawn(async move {

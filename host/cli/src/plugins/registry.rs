@@ -5,7 +5,7 @@ use std::path::Path;
 use pivot_core::shell::quote;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
-use pivot_registry::{Pushed, Reference, Registry, RegistryError};
+use pivot_registry::{Pushed, Registry, RegistryError, RegistryReference};
 use pivot_vetting::bundles::Bundle;
 use serde_json::json;
 
@@ -57,7 +57,8 @@ pub(super) async fn pull_bundle(reference: &str, out: &Path, plain: bool, output
 }
 
 fn open_registry(reference: &str, plain: bool) -> Result<Registry> {
-    let reference = Reference::parse(reference).map_err(|why| (Exit::Usage, Text::from(why.to_string())))?;
+    let reference =
+        RegistryReference::parse(reference).map_err(|why| (Exit::Usage, Text::from(why.to_string())))?;
     Ok(Registry::new(reference, plain))
 }
 

@@ -23,7 +23,7 @@ use crate::exit::Result;
 use crate::output::{Document, Output, Text};
 
 /// The subject of a signature.
-pub(crate) struct Subject {
+pub(crate) struct SignatureSubject {
     /// Name of the subject, for people.
     pub(crate) called: String,
     pub(crate) sha256: String,
@@ -55,13 +55,13 @@ pub(super) async fn run(
         PluginClaim::Vetted => Claim::Vetted,
     };
     let (sha256, card, checked) = (inspected.digest, Some(card), checked.map(Path::to_owned));
-    sign_subject(signing, Subject { called, sha256, checksum: None, claim, card, checked }, output)
+    sign_subject(signing, SignatureSubject { called, sha256, checksum: None, claim, card, checked }, output)
 }
 
 /// Signs any file whose kind is known.
-pub(crate) fn sign_subject(signing: &Signing, subject: Subject, output: &Output) -> Result<()> {
+pub(crate) fn sign_subject(signing: &Signing, subject: SignatureSubject, output: &Output) -> Result<()> {
     let Signing { file, key, statement_only: _, attach, reviewer, note } = signing;
-    let Subject { called, sha256: digest, checksum, claim, card, checked } = subject;
+    let SignatureSubject { called, sha256: digest, checksum, claim, card, checked } = subject;
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let envelope = match attach {
         Some(signed) => {

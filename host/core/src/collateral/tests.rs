@@ -157,7 +157,7 @@ fn list(case: &Case) -> ReleaseList {
         key: step.key.clone(),
         uid: step.uid.clone(),
         resource_version: "1".into(),
-        fate: if step.fate == crate::plan::Fate::Move { Fate::Delete } else { Fate::Keep },
+        fate: if step.fate == crate::plan::Fate::Move { ReleaseFate::Delete } else { ReleaseFate::Keep },
         digest: None,
         with_status: false,
         no_finalizers: false,

@@ -16,7 +16,7 @@ fn list() -> ReleaseList {
         kind,
         uid: Uid(format!("uid-{name}")),
         resource_version: "12".into(),
-        fate: if namespace.is_some() { Fate::Delete } else { Fate::Keep },
+        fate: if namespace.is_some() { ReleaseFate::Delete } else { ReleaseFate::Keep },
         with_status: name == "b",
         pausing: if name == "b" { Pausing::Held } else { Pausing::Paused },
         used: name == "c",

@@ -12,7 +12,7 @@ use pivot_core::plan::Step;
 use pivot_core::reach;
 use pivot_core::record::Phase;
 use pivot_core::refusal::some_of;
-use pivot_core::release::{self, Entry, Fate, ReleaseKind, ReleaseList};
+use pivot_core::release::{self, Entry, ReleaseFate, ReleaseKind, ReleaseList};
 use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::json;
@@ -29,7 +29,7 @@ use crate::read::planning;
 use crate::read::snapshot::Snapshot;
 
 /// Result of one comparison of both sides.
-pub(crate) enum Comparison {
+pub(crate) enum SideComparison {
     /// The copy is complete and matches the source.
     Same,
     /// The source has changed.
@@ -39,7 +39,7 @@ pub(crate) enum Comparison {
 }
 
 /// Compares both sides with the copied objects.
-pub(crate) async fn compare_sides(job: &Job, copies: &Copies) -> Result<Comparison, Failure> {
+pub(crate) async fn compare_sides(job: &Job, copies: &Copies) -> Result<SideComparison, Failure> {
     let snapshot = &copies.snapshot;
     let (source, target) = tokio::try_join!(
         existing::list_identities(job, snapshot, Side::Source),
@@ -47,10 +47,10 @@ pub(crate) async fn compare_sides(job: &Job, copies: &Copies) -> Result<Comparis
     )?;
     check_complete(job, copies, &target)?;
     if !is_source_unchanged(job, snapshot, &source)? {
-        return Ok(Comparison::Changed);
+        return Ok(SideComparison::Changed);
     }
     let changed = find_changed_copies(job, copies, &target).await?;
-    Ok(if changed.is_empty() { Comparison::Same } else { Comparison::CopiesChanged(changed) })
+    Ok(if changed.is_empty() { SideComparison::Same } else { SideComparison::CopiesChanged(changed) })
 }
 
 /// Finds copies that others changed more than controllers change paused objects. Copies with the last written version are not
@@ -349,7 +349,7 @@ pub(crate) fn build_release_list(job: &Job, copies: &Copies) -> Result<ReleaseLi
             key: step.key.clone(),
             uid: step.uid.clone(),
             resource_version: object.meta.resource_version.clone(),
-            fate: if is_deleted { Fate::Delete } else { Fate::Keep },
+            fate: if is_deleted { ReleaseFate::Delete } else { ReleaseFate::Keep },
             digest: release::content_digest(&step.key.group_kind, &value, with_status),
             with_status,
             pausing: job.pausing_of(object),

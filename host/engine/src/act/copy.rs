@@ -17,7 +17,7 @@ use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::plugins::calls;
 use crate::base::requests::{MAX_ROUNDS, dataflow};
-use crate::check::existing::{self, UsedObjects, Verdict};
+use crate::check::existing::{self, CopyVerdict, UsedObjects};
 use crate::read::copy_body;
 use crate::read::snapshot::Snapshot;
 
@@ -222,9 +222,9 @@ async fn update_existing(
         };
         if !job.copy_mark.is_on(&step.key, &there.meta) && !copies.contains_owner_of(&there.meta) {
             return match existing::judge_existing(job, &copies.snapshot, step).await? {
-                Verdict::Use(uid, _) => Ok(Existing::Used(uid)),
-                Verdict::Gone => continue,
-                Verdict::Foreign(refusal) => Err(Failure::from_refusal(refusal)),
+                CopyVerdict::Use(uid, _) => Ok(Existing::Used(uid)),
+                CopyVerdict::Gone => continue,
+                CopyVerdict::Foreign(refusal) => Err(Failure::from_refusal(refusal)),
             };
         }
         let now = there.value().map_err(|error| Failure::Object(Side::Target, error))?;

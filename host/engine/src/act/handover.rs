@@ -19,7 +19,7 @@ use pivot_core::hooks::Point;
 use pivot_core::inventory::Inventory;
 use pivot_core::record::{Handover, Record};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::release::{ReleaseFate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::soft::is_cluster;
 use pivot_core::{Key, Side, Uid, words};
@@ -105,7 +105,7 @@ pub(crate) async fn commit_import(
 pub(crate) async fn read_list(job: &Job, journal: &Journal) -> Result<ReleaseList, Failure> {
     let mut list = journal.read_handover_list().await?;
     for entry in &mut list.entries {
-        entry.last = entry.fate == Fate::Delete && job.options.found_by.as_ref() == Some(&entry.key);
+        entry.last = entry.fate == ReleaseFate::Delete && job.options.found_by.as_ref() == Some(&entry.key);
     }
     Ok(list)
 }
@@ -177,7 +177,7 @@ pub(crate) async fn refuse_imported(job: &Job, journal: &Journal, contents: &Uid
 async fn check_as_copied(job: &Job, list: &ReleaseList, known: &Inventory) -> Result<(), Failure> {
     let touched = list.entries.iter().filter(|entry| {
         let now = known.get_by_key(&entry.key).filter(|now| now.meta.uid == entry.uid);
-        entry.fate == Fate::Delete
+        entry.fate == ReleaseFate::Delete
             && now.is_some_and(|now| now.meta.resource_version != entry.resource_version)
     });
     let looks = touched.map(|entry| {

@@ -13,7 +13,7 @@ use futures::FutureExt;
 use pivot_core::hooks::Hook;
 use pivot_core::inventory::Inventory;
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Fate, ReleaseList};
+use pivot_core::release::{Entry, ReleaseFate, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, body, merge, pause};
@@ -70,7 +70,7 @@ async fn find_unlike(
 ) -> Result<Vec<UnlikeCopy>, Failure> {
     let unlisted = evidence::get_unlisted(job, list, known).await?;
     let mut collections = Collection::new();
-    for entry in list.entries.iter().filter(|entry| entry.fate == Fate::Delete) {
+    for entry in list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete) {
         let listed = known.get_by_key(&entry.key).filter(|object| object.meta.uid == entry.uid);
         let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
         let of_copy = job.kind_of_copy(object)?;

@@ -8,7 +8,7 @@ use pivot_core::inventory::Inventory;
 use pivot_core::names;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
+use pivot_core::release::{Entry, Pausing, ReleaseFate, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::soft::{is_cluster, is_cluster_class};
@@ -139,7 +139,7 @@ pub(crate) async fn refuse_missing_copies(
     let acceptable =
         |kind: &GroupKind| !is_cluster(kind) && (is_handover || !(kind.is_secret() || is_host(kind)));
     let mark = marks.first().unwrap_or(&job.move_id);
-    let deleted = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let deleted = || list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
     let is_excused = |kind: &GroupKind| is_handover && acceptable(kind) && accepted.contains(kind);
     let judged = |key: &Key| !is_excused(&key.group_kind);
     let released = || deleted().filter(|entry| judged(&entry.key));
@@ -222,7 +222,7 @@ pub(crate) async fn refuse_missing_copies(
 /// Warns of objects that neither side has although nothing was deleted yet: one of the sides may have been restored from a
 /// backup. Deleted objects are not among them.
 pub(crate) async fn report_missing_on_both(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
-    let deleted = || list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let deleted = || list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
     let places: BTreeSet<_> =
         deleted().map(|entry| (&entry.key.group_kind, entry.key.namespace.as_ref())).collect();
     // A kind that is not served has no objects either.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Fate, Pausing, ReleaseList};
+use pivot_core::release::{Entry, Pausing, ReleaseFate, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::{Key, Side, Uid, pause};
 
@@ -22,7 +22,9 @@ pub(crate) async fn find_left_entries<'a>(
 ) -> Result<Vec<&'a Entry>, Failure> {
     let mut wanted = BTreeMap::new();
     let mut worked_on: BTreeMap<&Uid, &'a Entry> = BTreeMap::new();
-    for entry in list.entries.iter().filter(|e| e.fate == Fate::Delete || e.pausing != Pausing::Untouched) {
+    for entry in
+        list.entries.iter().filter(|e| e.fate == ReleaseFate::Delete || e.pausing != Pausing::Untouched)
+    {
         worked_on.insert(&entry.uid, entry);
         // A kind that is not served has no objects either.
         if let Some(kind) = job.kinds.source.get(&entry.key.group_kind) {
@@ -34,7 +36,7 @@ pub(crate) async fn find_left_entries<'a>(
     for (_, listed) in listing::list_metas(&job.source, LISTS, wanted).await? {
         for meta in listed.require()?.iter().filter(|meta| !meta.is_being_deleted()) {
             let Some(entry) = worked_on.get(&meta.uid) else { continue };
-            if entry.fate == Fate::Delete || pause::is_ours(meta, &job.move_id) {
+            if entry.fate == ReleaseFate::Delete || pause::is_ours(meta, &job.move_id) {
                 left.push(*entry);
             }
         }

@@ -14,7 +14,7 @@ use pivot_core::pause;
 use pivot_core::plan::Step;
 use pivot_core::record::{Phase, Record};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Fate as ListFate, Pausing, ReleaseList};
+use pivot_core::release::{Entry, Pausing, ReleaseFate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::soft::{is_cluster, is_cluster_class};
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, Uid, merge, names, words};
@@ -25,7 +25,7 @@ use crate::act::requeue;
 use crate::base::events::{Event, Verb};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
-use crate::base::plugins::calls::{self, Authors};
+use crate::base::plugins::calls::{self, PatchAuthors};
 use crate::base::requests::parking::Parking;
 use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
@@ -102,7 +102,7 @@ pub(crate) struct Change {
     /// The patch, including its inverse.
     pub(crate) patch: Value,
     /// The plugins that hold the object, if any do.
-    by: Option<Authors>,
+    by: Option<PatchAuthors>,
 }
 
 /// The change that brings an object to rest; `None` if this move already made it, or none is needed.
@@ -244,7 +244,7 @@ pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Fa
     let paused = list
         .entries
         .iter()
-        .filter(|entry| entry.pausing != Pausing::Untouched && entry.fate == ListFate::Delete);
+        .filter(|entry| entry.pausing != Pausing::Untouched && entry.fate == ReleaseFate::Delete);
     let mut places: BTreeMap<(&GroupKind, Option<&str>), BTreeMap<&Uid, &Entry>> = BTreeMap::new();
     for entry in paused {
         let place = (&entry.key.group_kind, entry.key.namespace.as_deref());

@@ -24,7 +24,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use pivot_core::hooks::Hook;
 use pivot_core::inventory::Inventory;
 use pivot_core::record::Phase;
-use pivot_core::release::{Entry, Fate, Pausing, ReleaseList, comparable_content, content_digest};
+use pivot_core::release::{Entry, Pausing, ReleaseFate, ReleaseList, comparable_content, content_digest};
 use pivot_core::soft::is_cluster;
 use pivot_core::{GroupKind, Kind, Object, Side, Uid, body, merge, names};
 use pivot_places::{PlaceError, Preconditions};
@@ -37,7 +37,7 @@ use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::plugins::calls;
 use crate::base::requests::MAX_ROUNDS;
-use crate::base::requests::dataflow::{self, Part, Parts};
+use crate::base::requests::dataflow::{self, NodeRole, Parts};
 use crate::base::requests::side_by_side::{OBJECTS, Work};
 
 /// Largest number of patched objects whose delete is not sent yet.
@@ -58,8 +58,8 @@ pub(crate) async fn release_all(
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
     let mut parts = Parts { of: Vec::with_capacity(2 * list.entries.len()), most: AHEAD };
     for (index, entry) in list.entries.iter().enumerate() {
-        let patched = entry.fate == Fate::Delete && !entry.can_be_deleted_directly();
-        parts.of.extend(if patched { [Part::Begin, Part::End] } else { [Part::Whole; 2] });
+        let patched = entry.fate == ReleaseFate::Delete && !entry.can_be_deleted_directly();
+        parts.of.extend(if patched { [NodeRole::Begin, NodeRole::End] } else { [NodeRole::Whole; 2] });
         after.push(entry.after.iter().map(|&dependent| patch(dependent)).collect());
         let dependents = entry.after.iter().map(|&dependent| delete(dependent));
         after.push(dependents.chain([patch(index)]).collect());
@@ -81,11 +81,15 @@ pub(crate) async fn release_all(
             }
             let then = then.get(&entry.uid);
             match (entry.fate, node % 2) {
-                (Fate::Keep, 0) => Ok(()),
-                (Fate::Keep, _) => unpause_kept(&job, entry).await,
-                (Fate::Delete, 0) => prepare_delete(&job, entry, then).await.map(|made| drop(slot.set(made))),
-                (Fate::Delete, _) if entry.last => Ok(()),
-                (Fate::Delete, _) => delete_prepared(&job, entry, then, slot.get().ok_or_else(bug)?).await,
+                (ReleaseFate::Keep, 0) => Ok(()),
+                (ReleaseFate::Keep, _) => unpause_kept(&job, entry).await,
+                (ReleaseFate::Delete, 0) => {
+                    prepare_delete(&job, entry, then).await.map(|made| drop(slot.set(made)))
+                }
+                (ReleaseFate::Delete, _) if entry.last => Ok(()),
+                (ReleaseFate::Delete, _) => {
+                    delete_prepared(&job, entry, then, slot.get().ok_or_else(bug)?).await
+                }
             }
         }
     })
@@ -103,7 +107,7 @@ pub(crate) async fn update_versions(job: &Job, list: &ReleaseList) -> Result<Rel
     let looks = list.entries.iter().map(|entry| -> Work<'_, Entry> {
         async move {
             let mut current = entry.clone();
-            if entry.fate == Fate::Delete
+            if entry.fate == ReleaseFate::Delete
                 && let Some(now) = get_if_unchanged(job, &job.kind_of_entry(entry), entry, None).await?
             {
                 current.resource_version = now.meta.resource_version;

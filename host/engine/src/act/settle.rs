@@ -32,16 +32,16 @@ use tokio::time::Instant;
 use crate::act::pausing;
 use crate::base::events::{Awaited, Event, Verb};
 use crate::base::job::Job;
-use crate::base::outcome::failure::{Failure, Held};
+use crate::base::outcome::failure::{Failure, HeldObject};
 use crate::base::plugins::bounds;
-use crate::base::plugins::calls::Authors;
+use crate::base::plugins::calls::PatchAuthors;
 use crate::base::plugins::hooks::{HookError, Hooks, Services};
 use crate::base::plugins::view::PluginView;
 use crate::base::requests::listing;
 use crate::base::requests::side_by_side::LISTS;
 
 use waits::Waits;
-use waves::Pace;
+use waves::WaveSize;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Timeout for each object after one timed out: hundreds of hosts may all wait for one condition.
@@ -135,7 +135,7 @@ struct Settling<'a> {
     /// The object for which a plugin returned *stop*.
     stopped: Option<Key>,
     /// The objects that stay held, with the reasons.
-    stuck: Vec<Held>,
+    stuck: Vec<HeldObject>,
 }
 
 /// The reason for an object that stays held.
@@ -159,7 +159,7 @@ impl Settling<'_> {
             self.copies.get(&entry.key).is_some_and(|meta| !is_unsettled(self.job, meta))
         });
         let groups = waves::move_firsts_to_front(&mut queue, |entry| self.find_group(entry));
-        let (mut pace, mut size) = Pace::new(self.job.options.unpause_batch, groups);
+        let (mut pace, mut size) = WaveSize::new(self.job.options.unpause_batch, groups);
         let mut queue = queue.into_iter();
         loop {
             let mut wave = Vec::new();
@@ -179,7 +179,7 @@ impl Settling<'_> {
     }
 
     /// Settles the objects of a wave concurrently. Returns the size of the next wave.
-    async fn settle_wave(&mut self, wave: &[&Entry], pace: &mut Pace) -> Result<usize, Failure> {
+    async fn settle_wave(&mut self, wave: &[&Entry], pace: &mut WaveSize) -> Result<usize, Failure> {
         let waits = Waits::new();
         let context = SettleContext {
             job: self.job,
@@ -256,7 +256,7 @@ impl Settling<'_> {
     }
 
     fn record_held(&mut self, entry: &Entry, why: String) {
-        self.stuck.push(Held { object: self.job.target.own_name(&entry.key), why });
+        self.stuck.push(HeldObject { object: self.job.target.own_name(&entry.key), why });
     }
 
     /// Lists an object as left held, unless an earlier run has settled it.
@@ -386,7 +386,7 @@ async fn settle_with_plugin(
                     return Err(refuse(HookError { code: "not-idempotent".into(), message }));
                 }
                 let result = job.target.patch(kind, key, &patch).await;
-                let by = Authors::new(&[plugin.describe()]);
+                let by = PatchAuthors::new(&[plugin.describe()]);
                 result.map_err(|error| {
                     let doing = format!("settling, with a patch of {by},");
                     job.target.request_failure(doing, Some(key), by.answer(error))

@@ -12,7 +12,7 @@ use pivot_core::grouped::MAX_LISTED_NAMES;
 use pivot_core::inventory::Inventory;
 use pivot_core::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Fate, Pausing, ReleaseList};
+use pivot_core::release::{Pausing, ReleaseFate, ReleaseList};
 use pivot_core::remedy::Remedy;
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
@@ -103,10 +103,12 @@ pub(crate) async fn wait_for_takeover(
     if job.options.accept.contains(Risk::TakeoverUnchecked) {
         return Ok(());
     }
-    let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
+    let deletes = list.entries.iter().any(|entry| entry.fate == ReleaseFate::Delete);
     let unlisted = get_unlisted(job, list, known).await?;
     let mut moved = Vec::new();
-    for entry in list.entries.iter().filter(|entry| !entry.used && (entry.fate == Fate::Delete || !deletes)) {
+    for entry in
+        list.entries.iter().filter(|entry| !entry.used && (entry.fate == ReleaseFate::Delete || !deletes))
+    {
         // An object that no longer exists won't be deleted.
         let listed = known.get_by_key(&entry.key);
         let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
@@ -157,7 +159,7 @@ pub(crate) async fn get_unlisted(
     if job.source.end_kind.is_absent() {
         return Ok(Inventory::default());
     }
-    let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete && !entry.used);
+    let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete && !entry.used);
     let looks = deleted.filter(|entry| known.index_of_key(&entry.key).is_none()).map(|entry| {
         async move {
             let there = job.source.get(&job.kind_of_entry(entry), &entry.key).await?;
@@ -173,8 +175,9 @@ pub(crate) async fn get_unlisted(
 pub(crate) fn find_unverified_kinds(job: &Job, list: &ReleaseList) -> BTreeSet<GroupKind> {
     let accept = &job.options.accept;
     // Nothing is deleted from files, but their copies are verified.
-    let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
-    let moved = list.entries.iter().filter(|entry| !entry.used && (entry.fate == Fate::Delete || !deletes));
+    let deletes = list.entries.iter().any(|entry| entry.fate == ReleaseFate::Delete);
+    let moved =
+        list.entries.iter().filter(|entry| !entry.used && (entry.fate == ReleaseFate::Delete || !deletes));
     let kinds = moved.map(|entry| &entry.key.group_kind).filter(|kind| !kind.group.is_empty());
     let unverified = kinds.filter(|kind| {
         accept.contains(Risk::TakeoverUnchecked) || accept.contains_kind(Risk::Unverified, kind)

@@ -60,14 +60,14 @@ pub(crate) async fn find_existing(job: &Job, snapshot: &Snapshot) -> Result<Exis
         .collect();
     let theirs = taken
         .filter(|(step, meta)| !job.copy_mark.is_on(&step.key, meta) && !refused.contains_key(&step.key));
-    let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, Verdict)> {
+    let verdicts = theirs.map(|(step, meta)| -> Work<'_, (&Key, CopyVerdict)> {
         async move {
             let verdict = if is_shareable(job, snapshot, step, meta) {
                 judge_existing(job, snapshot, step).await?
             } else {
-                Verdict::Foreign(refuse_foreign(job, &step.key, meta))
+                CopyVerdict::Foreign(refuse_foreign(job, &step.key, meta))
             };
-            if let Verdict::Use(..) = verdict {
+            if let CopyVerdict::Use(..) = verdict {
                 report_missing_owners(job, snapshot, step, meta)?;
             }
             Ok((&step.key, verdict))
@@ -84,15 +84,15 @@ pub(crate) async fn find_existing(job: &Job, snapshot: &Snapshot) -> Result<Exis
     let mut taken: BTreeMap<&Key, Vec<&Key>> = BTreeMap::new();
     for (key, verdict) in verdicts {
         match verdict {
-            Verdict::Use(uid, compared) => {
+            CopyVerdict::Use(uid, compared) => {
                 if let Some(maker) = there.get(key).and_then(|meta| meta.annotations.get(MARK)) {
                     makers.entry(maker.clone()).or_default().push(job.target.own_name(key));
                 }
                 existing.used.insert(key.clone(), uid);
                 existing.in_target.insert(key.clone(), compared);
             }
-            Verdict::Gone => {}
-            Verdict::Foreign(refusal) => {
+            CopyVerdict::Gone => {}
+            CopyVerdict::Foreign(refusal) => {
                 if there.get(key).is_some_and(|meta| meta.annotations.contains_key(MARK)) {
                     existing.copies.insert(job.target.own_name(key));
                 }
@@ -197,7 +197,7 @@ fn is_reference_to(owner: &OwnerReference, key: &Key) -> bool {
     owner.group_kind() == key.group_kind && owner.name == key.name
 }
 
-pub(crate) enum Verdict {
+pub(crate) enum CopyVerdict {
     /// The existing object is used, with this UID.
     Use(Uid, InTarget),
     /// The object was deleted in the meantime.
@@ -207,25 +207,29 @@ pub(crate) enum Verdict {
 }
 
 /// Judges an object in the target that this move did not create.
-pub(crate) async fn judge_existing(job: &Job, snapshot: &Snapshot, step: &Step) -> Result<Verdict, Failure> {
+pub(crate) async fn judge_existing(
+    job: &Job,
+    snapshot: &Snapshot,
+    step: &Step,
+) -> Result<CopyVerdict, Failure> {
     let kind = &job.kind_of_copy(snapshot.object(step)?)?;
-    let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(Verdict::Gone) };
+    let Some(there) = job.target.get(kind, &step.key).await? else { return Ok(CopyVerdict::Gone) };
     if is_shareable(job, snapshot, step, &there.meta) {
         let differs = find_differences(snapshot.object(step)?, &there)?;
         // At the end of an earlier move, its source's object is deleted. A copy that differs must not be the only one left.
         let replaceable = is_for_all(snapshot, step);
         if differs.is_empty() {
-            return Ok(Verdict::Use(there.meta.uid, InTarget::Same));
+            return Ok(CopyVerdict::Use(there.meta.uid, InTarget::Same));
         }
         // The message doesn't show which part of a Secret differs.
         let secret = step.key.group_kind.is_secret();
         if job.options.accept.contains(Risk::ExistingDiffers) && replaceable {
             job.used_risks.insert(Risk::ExistingDiffers);
             let fields = if secret { Vec::new() } else { differs };
-            return Ok(Verdict::Use(there.meta.uid, InTarget::Differs { fields }));
+            return Ok(CopyVerdict::Use(there.meta.uid, InTarget::Differs { fields }));
         }
         let own = job.target.own_name(&step.key);
-        return Ok(Verdict::Foreign(Refusal {
+        return Ok(CopyVerdict::Foreign(Refusal {
             code: "differs",
             side: Side::Target,
             message: format!(
@@ -240,7 +244,7 @@ pub(crate) async fn judge_existing(job: &Job, snapshot: &Snapshot, step: &Step) 
                 .collect(),
         }));
     }
-    Ok(Verdict::Foreign(refuse_foreign(job, &step.key, &there.meta)))
+    Ok(CopyVerdict::Foreign(refuse_foreign(job, &step.key, &there.meta)))
 }
 
 /// Returns true if one object can serve several moves. These are objects kept in the source because others need them, classes

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::collateral::{Bystander, find_new_dependents};
-use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::release::{ReleaseFate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::{GroupKind, Kind, Meta};
 
@@ -23,7 +23,7 @@ pub(crate) async fn refuse_new_dependents(
     list: &ReleaseList,
     begun: Option<&str>,
 ) -> Result<(), Failure> {
-    let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
     let namespaces: BTreeSet<String> = deleted.filter_map(|entry| entry.key.namespace.clone()).collect();
     let kinds = job.kinds.source.values().filter(|kind| kind.namespaced && !kind.group_kind.is_event());
     let mut bystanders = list_identities(job, listing::collections_in(kinds, &namespaces)).await?;

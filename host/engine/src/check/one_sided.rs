@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::record::{FinishAlone, Finished, Phase, Record};
-use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::release::{ReleaseFate, ReleaseList};
 use pivot_core::soft::is_cluster;
 use pivot_core::{Both, Key, Meta, Uid, pause};
 
@@ -214,7 +214,7 @@ async fn judge_without_source_record(
     (stored, list): (&Stored, &ReleaseList),
 ) -> Result<Option<OneSidedMove>, Failure> {
     let record = &stored.record;
-    let deletes = list.entries.iter().any(|entry| entry.fate == Fate::Delete);
+    let deletes = list.entries.iter().any(|entry| entry.fate == ReleaseFate::Delete);
     let Listed { there, others } = find_listed(&clusters.sides.source, &clusters.kinds.source, list).await?;
     if there.is_empty() {
         let verdict = match others.is_empty() {
@@ -240,7 +240,7 @@ struct Listed {
 }
 
 async fn find_listed(source: &Handle, kinds: &KindsOfSide, list: &ReleaseList) -> Result<Listed, Failure> {
-    let deleted = list.entries.iter().filter(|entry| entry.fate == Fate::Delete);
+    let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
     let deleted: BTreeMap<&Uid, &Key> = deleted.map(|entry| (&entry.uid, &entry.key)).collect();
     let wanted: BTreeSet<_> = deleted.values().map(|key| (&key.group_kind, &key.namespace)).collect();
     // A kind that is not served has no objects either.

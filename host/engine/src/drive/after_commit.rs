@@ -7,7 +7,7 @@ use pivot_core::GroupKind;
 use pivot_core::hooks::Point;
 use pivot_core::record::{FinishAlone, Phase};
 use pivot_core::refusal::Refusal;
-use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::release::{ReleaseFate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::soft::is_cluster;
 
@@ -116,7 +116,7 @@ impl ActiveMove {
         let unverified = evidence::find_unverified_kinds(&job, &list);
         let mut done = Done { unverified, added: self.added(), ..Done::default() };
         for entry in &list.entries {
-            let counts = if entry.fate == Fate::Delete { &mut done.moved } else { &mut done.kept };
+            let counts = if entry.fate == ReleaseFate::Delete { &mut done.moved } else { &mut done.kept };
             *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
         }
         let moved = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind));

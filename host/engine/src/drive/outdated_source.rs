@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::refusal::some_of;
-use pivot_core::release::{Entry, Fate, ReleaseList};
+use pivot_core::release::{Entry, ReleaseFate, ReleaseList};
 use pivot_core::risk::Risk;
 use pivot_core::scope::ClusterName;
 use pivot_core::{Both, Key, Meta, Uid};
@@ -100,7 +100,7 @@ async fn read_at_rest(job: &Arc<Job>) -> Result<Snapshot, Failure> {
 
 /// Returns the entries of objects that are deleted from the source.
 fn entries_to_delete(list: &ReleaseList) -> impl Iterator<Item = &Entry> {
-    list.entries.iter().filter(|entry| entry.fate == Fate::Delete)
+    list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete)
 }
 
 /// Refuses if the source would move an object that the list doesn't have, or if the list deletes an object that the source wouldn't move.

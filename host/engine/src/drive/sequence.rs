@@ -16,7 +16,7 @@ use pivot_core::{GroupKind, Key, Side, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;
 
-use crate::act::commit::{self, Comparison};
+use crate::act::commit::{self, SideComparison};
 use crate::act::copy::{self, Copies};
 use crate::act::handover;
 use crate::act::live::KnownObjects;
@@ -290,13 +290,13 @@ impl ActiveMove {
                 before_pause::check_no_dependents_lost(&job, &copies.snapshot)
             )?;
             match comparison {
-                Comparison::Same => return Ok(copies),
-                Comparison::CopiesChanged(changed) => {
+                SideComparison::Same => return Ok(copies),
+                SideComparison::CopiesChanged(changed) => {
                     copies = commit::copy_again(&job, &copies, &changed).await?;
                     last = copies.find_first(&changed).cloned();
                     continue;
                 }
-                Comparison::Changed => last = None,
+                SideComparison::Changed => last = None,
             }
             let reading = readings::read_again(&job).await?;
             let now = Arc::new(self.pause_until_stable(reading, Some(&copies.snapshot)).await?);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
-use crate::base::plugins::calls::{self, Authors};
+use crate::base::plugins::calls::{self, PatchAuthors};
 use crate::base::plugins::hooks::Hooks;
 
 /// Returns the body that creates an object's copy, with the changes of plugins, and the plugins that made them.
@@ -20,7 +20,7 @@ pub(crate) async fn build_copy_body(
     step: &Step,
     object: &Object,
     owners: &[OwnerReference],
-) -> Result<(Value, Option<Authors>), Failure> {
+) -> Result<(Value, Option<PatchAuthors>), Failure> {
     let kind = job.kind_of_copy(object)?;
     let source = object.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Files hold the complete object: a later restore needs the status.

@@ -8,7 +8,7 @@ use pivot_core::hooks::{Description, Finding, Hook, Settlement, Severity};
 use pivot_core::record::Phase;
 use pivot_core::{GroupKind, Object, names};
 use pivot_engine::hooks::{HookError, Hooks, Services};
-use pivot_engine::{Event, Exit, Failure, Halt, Halter, Held, Setup, Stop, Watcher};
+use pivot_engine::{Event, Exit, Failure, Halt, Halter, HeldObject, Setup, Stop, Watcher};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -166,7 +166,7 @@ fn held(stage: &Stage) -> String {
 }
 
 /// What could not be released, and why.
-pub(crate) fn left(stop: &Stop) -> Vec<Held> {
+pub(crate) fn left(stop: &Stop) -> Vec<HeldObject> {
     let Failure::Unsettled(left) = &stop.failure else { panic!("{stop}") };
     left.clone()
 }

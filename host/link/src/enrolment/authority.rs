@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::key::AgentKey;
 use super::roots::{Granted, Roots, Unsigned};
-use super::secrets::{Secrets, Stored, encode_entry};
+use super::secrets::{Secrets, StoredSecret, encode_entry};
 use crate::clock::Clock;
 use crate::name::AgentName;
 
@@ -129,7 +129,7 @@ impl Authority {
         Err(PlaceError::Conflict(format!("Secret {NAME}: others change it all the time")).into())
     }
 
-    fn parse_roots(read: &Stored) -> Result<Roots, AuthorityError> {
+    fn parse_roots(read: &StoredSecret) -> Result<Roots, AuthorityError> {
         read.parse_entry(ROOTS)?.ok_or_else(|| AuthorityError::Unsigned(format!("it has no {ROOTS}")))
     }
 }

@@ -20,13 +20,16 @@ use tokio_rustls::rustls::{
 };
 
 use super::key::AgentKey;
-use crate::tls::{Parts, Time, crypto_provider};
+use crate::tls::{Time, TlsParts, crypto_provider};
 
 /// Name of the protocol on both sides.
 pub(crate) const ENROL: &[u8] = b"pivot-enrol/1";
 
 /// Returns the controller's configuration. The authority in the parts is not used.
-pub(crate) fn server_config(Parts { chain, key, .. }: Parts, time: Time) -> Result<ServerConfig, Error> {
+pub(crate) fn server_config(
+    TlsParts { chain, key, .. }: TlsParts,
+    time: Time,
+) -> Result<ServerConfig, Error> {
     let supported = crypto_provider().signature_verification_algorithms;
     let mut config = ServerConfig::builder_with_details(crypto_provider(), time)
         .with_protocol_versions(&[&TLS13])?

@@ -17,14 +17,14 @@ const LARGEST: usize = 16 << 10;
 /// The agent's request. The connection proves the agent's key.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Question {
+pub(crate) struct EnrolQuestion {
     pub(crate) agent: AgentName,
     pub(crate) token: Token,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Answer {
+pub(crate) enum EnrolAnswer {
     Granted(Granted),
     /// For one reason as for any other.
     Refused,
@@ -73,7 +73,7 @@ mod tests {
             let (mut near, mut far) = duplex(1 << 20);
             far.write_all(&bytes).await.unwrap();
             drop(far);
-            match receive::<Question>(&mut near).await {
+            match receive::<EnrolQuestion>(&mut near).await {
                 Ok(question) => {
                     asked += 1;
                     let text = serde_json::to_vec(&question).unwrap();

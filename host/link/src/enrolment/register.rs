@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::authority::AuthorityError;
 use super::key::AgentKey;
-use super::secrets::{Secrets, Stored, encode_entry};
+use super::secrets::{Secrets, StoredSecret, encode_entry};
 use super::token::{Digest, NoRandomness, Token};
 use crate::clock::{Clock, add_saturating};
 use crate::name::AgentName;
@@ -178,7 +178,7 @@ impl Register {
     }
 }
 
-fn parse_entry(read: &Stored) -> Result<Entry, PlaceError> {
+fn parse_entry(read: &StoredSecret) -> Result<Entry, PlaceError> {
     read.parse_entry(AGENT)?
         .ok_or_else(|| PlaceError::Unreadable(format!("a Secret of an agent without {AGENT}")))
 }

@@ -20,14 +20,14 @@ pub(crate) struct Secrets {
 }
 
 /// A Secret as it was read.
-pub(crate) struct Stored {
+pub(crate) struct StoredSecret {
     pub(crate) uid: String,
     version: String,
     name: String,
     data: BTreeMap<String, Value>,
 }
 
-impl Stored {
+impl StoredSecret {
     pub(crate) fn from_object(object: &Object) -> Self {
         let body = object.value().unwrap_or_default();
         let data = body.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -64,8 +64,8 @@ impl Secrets {
         Key::new(self.kind.group_kind.clone(), Some(&self.namespace), name)
     }
 
-    pub(crate) async fn read(&self, name: &str) -> Result<Option<Stored>, PlaceError> {
-        Ok(self.place.get(&self.kind, &self.key_of(name)).await?.as_ref().map(Stored::from_object))
+    pub(crate) async fn read(&self, name: &str) -> Result<Option<StoredSecret>, PlaceError> {
+        Ok(self.place.get(&self.kind, &self.key_of(name)).await?.as_ref().map(StoredSecret::from_object))
     }
 
     /// Makes one; nothing if there is one.
@@ -74,13 +74,13 @@ impl Secrets {
         name: &str,
         labels: &Value,
         entry: (&str, Value),
-    ) -> Result<Option<Stored>, PlaceError> {
+    ) -> Result<Option<StoredSecret>, PlaceError> {
         let metadata = json!({"name": name, "namespace": self.namespace, "labels": labels});
         let body = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {entry.0: entry.1},
         });
         match self.place.create(&self.kind, &body, Change::Real).await {
-            Ok(object) => Ok(Some(Stored::from_object(&object))),
+            Ok(object) => Ok(Some(StoredSecret::from_object(&object))),
             Err(PlaceError::AlreadyExists(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -89,15 +89,15 @@ impl Secrets {
     /// Changes entries, and removes those that are null. Returns none if the Secret has changed since it was read.
     pub(crate) async fn write<const N: usize>(
         &self,
-        read: &Stored,
+        read: &StoredSecret,
         entries: [(&str, Value); N],
-    ) -> Result<Option<Stored>, PlaceError> {
+    ) -> Result<Option<StoredSecret>, PlaceError> {
         let data: Map<String, Value> =
             entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let body = json!({"metadata": {"resourceVersion": read.version}, "data": data});
         let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
         match self.place.patch(&self.kind, &self.key_of(&read.name), &patch).await {
-            Ok(object) => Ok(Some(Stored::from_object(&object))),
+            Ok(object) => Ok(Some(StoredSecret::from_object(&object))),
             Err(PlaceError::Conflict(_) | PlaceError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }

@@ -9,7 +9,7 @@ use pivot_core::Key;
 use pivot_core::addition::{Addition, MAX_ADDED_OBJECTS};
 use serde_json::Value;
 
-use super::documents::{self, Document};
+use super::documents::{self, FileDocument};
 use super::{DirectoryError, definitions};
 use crate::expansion::Expansion;
 use crate::regular;
@@ -47,7 +47,7 @@ pub fn additions_of_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Addition>, 
     Ok(found)
 }
 
-fn parse_addition(mut document: Document) -> Result<Addition, DirectoryError> {
+fn parse_addition(mut document: FileDocument) -> Result<Addition, DirectoryError> {
     let (kind, version) = definitions::kind_of(&document)?;
     if kind.is_secret() {
         encode_strings(&mut document)?;
@@ -57,7 +57,7 @@ fn parse_addition(mut document: Document) -> Result<Addition, DirectoryError> {
 }
 
 /// Moves `stringData` into `data`, encoded, as servers do. It replaces entries of the same name.
-fn encode_strings(document: &mut Document) -> Result<(), DirectoryError> {
+fn encode_strings(document: &mut FileDocument) -> Result<(), DirectoryError> {
     let Some(map) = document.body.as_object_mut() else { return Ok(()) };
     let strings = match map.remove("stringData") {
         None | Some(Value::Null) => return Ok(()),

@@ -11,9 +11,9 @@ use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::contents::{Contents, Entry};
-use super::documents::{self, Document};
-use super::files::Files;
+use super::contents::{DirectoryContents, ObjectInFile};
+use super::documents::{self, FileDocument};
+use super::files::DirectoryHandle;
 use super::{DirectoryError, Manifest, definitions};
 use crate::body::{key_of, metadata_field, metadata_text, set_metadata};
 
@@ -21,12 +21,15 @@ use crate::body::{key_of, metadata_field, metadata_text, set_metadata};
 const UID_NAMESPACE: Uuid = Uuid::from_u128(0x7e0d_2ef4_9a5c_4d3a_8b1e_5f27_c06b_91d3);
 
 /// Reads everything in a directory.
-pub(super) fn read_contents(files: &Files, manifest: Option<&Manifest>) -> Result<Contents, DirectoryError> {
+pub(super) fn read_contents(
+    files: &DirectoryHandle,
+    manifest: Option<&Manifest>,
+) -> Result<DirectoryContents, DirectoryError> {
     let mut documents = documents::read_all(files, manifest)?;
     documents.retain(|document| !super::manifest::is_manifest(&document.body));
     let kinds = definitions::collect_kinds(&documents, manifest)?;
     let mut versions = BTreeMap::new();
-    let mut found: BTreeMap<Key, (Document, Arc<Kind>)> = BTreeMap::new();
+    let mut found: BTreeMap<Key, (FileDocument, Arc<Kind>)> = BTreeMap::new();
     for mut document in documents {
         let (group_kind, version) = definitions::kind_of(&document)?;
         let Some(kind) = kinds.get(&group_kind) else { continue };
@@ -53,24 +56,24 @@ pub(super) fn read_contents(files: &Files, manifest: Option<&Manifest>) -> Resul
         found.insert(key, (document, Arc::clone(kind)));
     }
     let ids = collect_uids(&found)?;
-    let mut contents = Contents { kinds, ..Contents::default() };
+    let mut contents = DirectoryContents { kinds, ..DirectoryContents::default() };
     for (key, (mut document, kind)) in found {
         resolve_owners(&key, &mut document, &ids)?;
         let object =
             Object::from_value(kind, &document.body).map_err(|error| document.error(error.to_string()))?;
         let version = object.meta.resource_version.parse().unwrap_or_default();
         contents.version = contents.version.max(version);
-        contents.entries.insert(key, Entry { file: document.file, written: None, object });
+        contents.entries.insert(key, ObjectInFile { file: document.file, written: None, object });
     }
     Ok(contents)
 }
 
 /// Returns the UID of each object. A move would take two objects with the same UID for one.
 fn collect_uids(
-    found: &BTreeMap<Key, (Document, Arc<Kind>)>,
+    found: &BTreeMap<Key, (FileDocument, Arc<Kind>)>,
 ) -> Result<BTreeMap<Key, String>, DirectoryError> {
     let mut ids = BTreeMap::new();
-    let mut first: BTreeMap<&str, (&Key, &Document)> = BTreeMap::new();
+    let mut first: BTreeMap<&str, (&Key, &FileDocument)> = BTreeMap::new();
     for (key, (document, _)) in found {
         let (uid, version) =
             (metadata_text(&document.body, "uid"), metadata_text(&document.body, "resourceVersion"));
@@ -102,7 +105,7 @@ fn uid_of_key(key: &Key) -> Uuid {
 /// Gives references without a UID the UID of the object they name: in the same namespace, or cluster-scoped.
 fn resolve_owners(
     key: &Key,
-    document: &mut Document,
+    document: &mut FileDocument,
     ids: &BTreeMap<Key, String>,
 ) -> Result<(), DirectoryError> {
     let Some(Value::Array(mut owners)) = metadata_field(&document.body, "ownerReferences").cloned() else {

@@ -12,7 +12,7 @@ use super::files::plain_name;
 
 /// An object and the file that holds it.
 #[derive(Clone)]
-pub(super) struct Entry {
+pub(super) struct ObjectInFile {
     pub(super) file: String,
     /// Digest of the content that this run wrote into the file, if it did.
     pub(super) written: Option<String>,
@@ -20,13 +20,13 @@ pub(super) struct Entry {
 }
 
 #[derive(Clone, Default)]
-pub(super) struct Contents {
+pub(super) struct DirectoryContents {
     pub(super) kinds: BTreeMap<GroupKind, Arc<Kind>>,
-    pub(super) entries: BTreeMap<Key, Entry>,
+    pub(super) entries: BTreeMap<Key, ObjectInFile>,
     pub(super) version: u64,
 }
 
-impl Contents {
+impl DirectoryContents {
     /// Returns an id of these objects, wherever their files are and however they are formatted or encrypted: files that are
     /// encrypted again, for another key, still continue the move that began with them.
     pub(super) fn content_id(&self) -> Uid {
@@ -56,7 +56,7 @@ impl Contents {
     /// annotation, or by clusterctl, which leaves none.
     pub(super) fn unpause_all(&mut self, written_by: Option<&str>) -> Result<(), DirectoryError> {
         let by_clusterctl = written_by.is_none() && self.is_from_clusterctl();
-        for Entry { file, object, .. } in self.entries.values_mut() {
+        for ObjectInFile { file, object, .. } in self.entries.values_mut() {
             let change = match written_by {
                 Some(move_id) => pause::undo_patch(&object.meta, move_id),
                 None if by_clusterctl => pause::unpause_patch(object),

@@ -14,7 +14,7 @@ use pivot_core::{GroupKind, Kind, KindLabels, names};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::documents::Document;
+use super::documents::FileDocument;
 use super::{DirectoryError, Manifest};
 use crate::builtin::builtin_kinds;
 
@@ -61,7 +61,7 @@ struct Subresources {
 }
 
 /// Returns group and kind, and the version, of a document.
-pub(super) fn kind_of(document: &Document) -> Result<(GroupKind, String), DirectoryError> {
+pub(super) fn kind_of(document: &FileDocument) -> Result<(GroupKind, String), DirectoryError> {
     let text = |field| document.body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
         return Err(document.error("no apiVersion and kind"));
@@ -76,7 +76,7 @@ pub(super) fn kind_of(document: &Document) -> Result<(GroupKind, String), Direct
 
 /// Returns the kinds of these documents and of the definitions among them.
 pub(super) fn collect_kinds(
-    documents: &[Document],
+    documents: &[FileDocument],
     manifest: Option<&Manifest>,
 ) -> Result<BTreeMap<GroupKind, Arc<Kind>>, DirectoryError> {
     let mut kinds: BTreeMap<GroupKind, Kind> =
@@ -114,7 +114,7 @@ pub(super) fn collect_kinds(
     Ok(kinds.into_iter().map(|(group_kind, kind)| (group_kind, Arc::new(kind))).collect())
 }
 
-fn parse_definition(document: &Document) -> Result<Kind, DirectoryError> {
+fn parse_definition(document: &FileDocument) -> Result<Kind, DirectoryError> {
     let Definition { metadata, spec } = Definition::deserialize(&document.body)
         .map_err(|_| document.error("not a CustomResourceDefinition of apiextensions.k8s.io/v1"))?;
     let Spec { group, names: Names { kind, plural }, scope, versions } = spec;

@@ -6,7 +6,7 @@
 use pivot_core::object::DEPTH;
 use serde_json::Value;
 
-use super::files::{self, Files};
+use super::files::{self, DirectoryHandle};
 use super::manifest;
 use super::{DirectoryError, Manifest};
 use crate::expansion::{Expansion, ExpansionError};
@@ -15,14 +15,14 @@ use crate::expansion::{Expansion, ExpansionError};
 const MAX_TOTAL_BYTES: usize = 1 << 30;
 
 /// One object as found in a file.
-pub(super) struct Document {
+pub(super) struct FileDocument {
     pub(super) file: String,
     /// Counted from 1; empty documents don't count.
     pub(super) number: usize,
     pub(super) body: Value,
 }
 
-impl Document {
+impl FileDocument {
     /// Returns an error about this document.
     pub(super) fn error(&self, reason: impl Into<String>) -> DirectoryError {
         DirectoryError::Document { file: self.file.clone(), document: self.number, reason: reason.into() }
@@ -30,7 +30,10 @@ impl Document {
 }
 
 /// Returns every object below a directory, in the order of files and documents. Lists are expanded.
-pub(super) fn read_all(files: &Files, manifest: Option<&Manifest>) -> Result<Vec<Document>, DirectoryError> {
+pub(super) fn read_all(
+    files: &DirectoryHandle,
+    manifest: Option<&Manifest>,
+) -> Result<Vec<FileDocument>, DirectoryError> {
     let (mut found, mut expansion) = (Vec::new(), Expansion::default());
     let names = files.list_files()?;
     if manifest::is_encrypted(files, &names, manifest)? && !files.has_identities() {
@@ -52,10 +55,10 @@ pub(super) fn read_all(files: &Files, manifest: Option<&Manifest>) -> Result<Vec
 
 /// Reads the objects of one file; returns false if there is no such file.
 pub(super) fn read_file(
-    files: &Files,
+    files: &DirectoryHandle,
     file: &str,
     expansion: &mut Expansion,
-    found: &mut Vec<Document>,
+    found: &mut Vec<FileDocument>,
 ) -> Result<bool, DirectoryError> {
     let Some(content) = files.read_decrypted(file)? else { return Ok(false) };
     parse_content(file, &content, expansion, found)?;
@@ -67,12 +70,12 @@ pub(super) fn parse_content(
     file: &str,
     content: &[u8],
     expansion: &mut Expansion,
-    found: &mut Vec<Document>,
+    found: &mut Vec<FileDocument>,
 ) -> Result<(), DirectoryError> {
     let text = str::from_utf8(content)
         .map_err(|_| DirectoryError::Unusable { path: file.to_owned(), reason: "not UTF-8".to_owned() })?;
     for (index, body) in parse_documents(file, text, expansion)?.into_iter().enumerate() {
-        let document = Document { file: file.to_owned(), number: index + 1, body };
+        let document = FileDocument { file: file.to_owned(), number: index + 1, body };
         // Otherwise the move would fail later, when it parses the object again to copy it.
         if is_deeper_than(&document.body, DEPTH) {
             return Err(document.error(format!("nested deeper than {DEPTH} levels")));
@@ -144,7 +147,7 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
 }
 
 /// Adds a document, or the items of a list. Like kubectl, treats everything with a kind ending in List and with items as a list.
-fn expand_list(mut document: Document, found: &mut Vec<Document>) -> Result<(), DirectoryError> {
+fn expand_list(mut document: FileDocument, found: &mut Vec<FileDocument>) -> Result<(), DirectoryError> {
     let listed = document.body.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
     if !document.body.is_object() {
         return Err(document.error("not an object"));
@@ -152,7 +155,10 @@ fn expand_list(mut document: Document, found: &mut Vec<Document>) -> Result<(), 
     match document.body.get_mut("items").map(Value::take) {
         Some(Value::Array(items)) if listed => {
             for body in items {
-                expand_list(Document { file: document.file.clone(), number: document.number, body }, found)?;
+                expand_list(
+                    FileDocument { file: document.file.clone(), number: document.number, body },
+                    found,
+                )?;
             }
         }
         Some(Value::Null) if listed => {}

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pivot_core::GroupKind;
 
-use super::files::Files;
+use super::files::DirectoryHandle;
 use super::manifest::{self, Differences};
 use super::{DirectoryError, Identities, Manifest, complete, documents};
 use crate::expansion::Expansion;
@@ -39,7 +39,10 @@ pub struct Examined {
 }
 
 /// Returns the error of each file that can't be read. If each file can be read alone, returns the error of all together.
-fn describe_unreadable_files(files: &Files, all: &DirectoryError) -> Result<Vec<String>, DirectoryError> {
+fn describe_unreadable_files(
+    files: &DirectoryHandle,
+    all: &DirectoryError,
+) -> Result<Vec<String>, DirectoryError> {
     let mut errors = Vec::new();
     for file in files.list_files()? {
         let read = documents::read_file(files, &file, &mut Expansion::default(), &mut Vec::new());
@@ -65,7 +68,7 @@ impl Examined {
 
     /// Examines a directory, and encrypted files with identities. Nothing in it is changed.
     pub fn examine(path: &Path, identities: Option<Identities>) -> Result<Self, DirectoryError> {
-        let files = Files::open(path)?.with_identities(identities);
+        let files = DirectoryHandle::open(path)?.with_identities(identities);
         let (manifest, manifest_digest) = manifest::read_with_digest(&files)?.unzip();
         manifest::check_complete(&files, manifest.as_ref())?;
         let encrypted = manifest::is_encrypted(&files, &files.list_files()?, manifest.as_ref())?;

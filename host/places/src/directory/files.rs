@@ -28,7 +28,7 @@ const MAX_NAME_BYTES: usize = 200;
 const TEMPORARY: &str = ".tmp-";
 
 /// A directory, by its handle and its canonical path.
-pub(super) struct Files {
+pub(super) struct DirectoryHandle {
     dir: Dir,
     path: String,
     /// Keys for encrypted files.
@@ -37,7 +37,7 @@ pub(super) struct Files {
     digests: Mutex<BTreeMap<String, String>>,
 }
 
-impl Files {
+impl DirectoryHandle {
     /// Opens an existing directory.
     pub(super) fn open(path: &Path) -> Result<Self, DirectoryError> {
         let shown = path.display().to_string();

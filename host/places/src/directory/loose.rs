@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pivot_core::{Kind, KindLabels, Object};
 
-use super::files::Files;
+use super::files::DirectoryHandle;
 use super::{DirectoryError, definitions, documents};
 use crate::body::metadata_text;
 use crate::expansion::Expansion;
@@ -22,7 +22,7 @@ pub fn objects_of_file(path: &Path) -> Result<Vec<Object>, DirectoryError> {
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| io("it has no name"))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut found = Vec::new();
-    if !documents::read_file(&Files::open(folder)?, name, &mut Expansion::default(), &mut found)? {
+    if !documents::read_file(&DirectoryHandle::open(folder)?, name, &mut Expansion::default(), &mut found)? {
         return Err(io("no such file"));
     }
     let objects = found.into_iter().map(|document| {

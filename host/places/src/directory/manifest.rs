@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::DirectoryError;
 use super::encryption::{ENDING, Encryption};
-use super::files::{Files, sha256_hex};
+use super::files::{DirectoryHandle, sha256_hex};
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "Manifest";
@@ -75,7 +75,7 @@ impl Writer {
     /// Fails if the move's files are encrypted and new ones wouldn't be, or the other way round.
     pub(super) fn check_same_encryption(
         &self,
-        files: &Files,
+        files: &DirectoryHandle,
         encryption: Option<Encryption>,
     ) -> Result<(), DirectoryError> {
         if self.encryption == encryption {
@@ -97,7 +97,7 @@ impl Manifest {
 
     /// Returns the differences of what was read. A file whose objects were not read is missing, even if it is back. A file whose objects
     /// were read is added, even if it is gone.
-    pub(super) fn compare_read(&self, files: &Files) -> Result<Differences, DirectoryError> {
+    pub(super) fn compare_read(&self, files: &DirectoryHandle) -> Result<Differences, DirectoryError> {
         let mut compared = self.compare_files(files)?;
         compared.missing = self.files.keys().filter(|name| !files.was_read(name)).cloned().collect();
         let added: BTreeSet<String> = compared.added.into_iter().chain(files.names_read()).collect();
@@ -106,7 +106,7 @@ impl Manifest {
     }
 
     /// Returns files that are missing, changed or added. A site may have changed or added files on purpose.
-    pub(super) fn compare_files(&self, files: &Files) -> Result<Differences, DirectoryError> {
+    pub(super) fn compare_files(&self, files: &DirectoryHandle) -> Result<Differences, DirectoryError> {
         let mut compared = Differences::default();
         for (name, digest) in &self.files {
             match files.file_digest(name)? {
@@ -128,7 +128,7 @@ impl Manifest {
 ///
 /// Plain files among encrypted ones may come from a user without a key.
 pub(super) fn is_encrypted(
-    files: &Files,
+    files: &DirectoryHandle,
     names: &[String],
     manifest: Option<&Manifest>,
 ) -> Result<bool, DirectoryError> {
@@ -158,12 +158,14 @@ pub(super) fn is_manifest(body: &Value) -> bool {
 }
 
 /// Reads the manifest, if the directory has one.
-pub(super) fn read_manifest(files: &Files) -> Result<Option<Manifest>, DirectoryError> {
+pub(super) fn read_manifest(files: &DirectoryHandle) -> Result<Option<Manifest>, DirectoryError> {
     read_with_digest(files).map(|found| found.map(|(manifest, _)| manifest))
 }
 
 /// Reads the manifest with its SHA-256, if the directory has one.
-pub(super) fn read_with_digest(files: &Files) -> Result<Option<(Manifest, String)>, DirectoryError> {
+pub(super) fn read_with_digest(
+    files: &DirectoryHandle,
+) -> Result<Option<(Manifest, String)>, DirectoryError> {
     let Some(content) = files.read_file(MANIFEST_FILE)? else { return Ok(None) };
     let manifest: Manifest = parse_json(files, MANIFEST_FILE, &content)?;
     if manifest.api_version != API_VERSION || manifest.kind != KIND {
@@ -188,7 +190,7 @@ pub(super) fn read_with_digest(files: &Files) -> Result<Option<(Manifest, String
 }
 
 /// Fails if this can't be a move's id.
-fn check_move_id(files: &Files, name: &str, move_id: &str) -> Result<(), DirectoryError> {
+fn check_move_id(files: &DirectoryHandle, name: &str, move_id: &str) -> Result<(), DirectoryError> {
     match is_move_id(move_id) {
         true => Ok(()),
         false => Err(unreadable_file(files, name, "its moveId is not one that pivot-host gives".to_owned())),
@@ -196,7 +198,7 @@ fn check_move_id(files: &Files, name: &str, move_id: &str) -> Result<(), Directo
 }
 
 /// Reads the move that has started and not finished, if there is one.
-pub(super) fn read_unfinished(files: &Files) -> Result<Option<Writer>, DirectoryError> {
+pub(super) fn read_unfinished(files: &DirectoryHandle) -> Result<Option<Writer>, DirectoryError> {
     let Some(content) = files.read_file(UNFINISHED_FILE)? else { return Ok(None) };
     let writer: Writer = parse_json(files, UNFINISHED_FILE, &content)?;
     check_move_id(files, UNFINISHED_FILE, &writer.move_id)?;
@@ -204,7 +206,10 @@ pub(super) fn read_unfinished(files: &Files) -> Result<Option<Writer>, Directory
 }
 
 /// Fails where a move has begun to write the directory, and has not finished.
-pub(super) fn check_complete(files: &Files, manifest: Option<&Manifest>) -> Result<(), DirectoryError> {
+pub(super) fn check_complete(
+    files: &DirectoryHandle,
+    manifest: Option<&Manifest>,
+) -> Result<(), DirectoryError> {
     match (manifest, read_unfinished(files)?) {
         (None, Some(Writer { move_id, .. })) => {
             Err(DirectoryError::Incomplete { path: files.path().to_owned(), move_id })
@@ -214,20 +219,20 @@ pub(super) fn check_complete(files: &Files, manifest: Option<&Manifest>) -> Resu
 }
 
 /// Marks the directory as incomplete.
-pub(super) fn mark_unfinished(files: &Files, writer: &Writer) -> Result<(), DirectoryError> {
+pub(super) fn mark_unfinished(files: &DirectoryHandle, writer: &Writer) -> Result<(), DirectoryError> {
     write_json(files, UNFINISHED_FILE, writer)?;
     files.remove(MANIFEST_FILE)
 }
 
 /// Removes the mark, so that any move can use the directory.
-pub(super) fn remove_mark(files: &Files) -> Result<(), DirectoryError> {
+pub(super) fn remove_mark(files: &DirectoryHandle) -> Result<(), DirectoryError> {
     files.remove(UNFINISHED_FILE)
 }
 
 /// Marks the directory as complete, with everything on disk. For files that this run wrote, `names` has the digests: a checksum
 /// is for the written content, not for a replacement.
 pub(super) fn finish_copy(
-    files: &Files,
+    files: &DirectoryHandle,
     writer: &Writer,
     handover: bool,
     kinds: Vec<Kind>,
@@ -267,7 +272,7 @@ pub(super) fn finish_copy(
     Ok(manifest)
 }
 
-fn write_json(files: &Files, name: &str, content: &impl Serialize) -> Result<(), DirectoryError> {
+fn write_json(files: &DirectoryHandle, name: &str, content: &impl Serialize) -> Result<(), DirectoryError> {
     let mut text = serde_json::to_vec_pretty(content)
         .map_err(|error| unreadable_file(files, name, error.to_string()))?;
     text.push(b'\n');
@@ -275,7 +280,7 @@ fn write_json(files: &Files, name: &str, content: &impl Serialize) -> Result<(),
 }
 
 fn parse_json<T: for<'de> Deserialize<'de>>(
-    files: &Files,
+    files: &DirectoryHandle,
     name: &str,
     content: &[u8],
 ) -> Result<T, DirectoryError> {
@@ -285,6 +290,6 @@ fn parse_json<T: for<'de> Deserialize<'de>>(
     })
 }
 
-fn unreadable_file(files: &Files, name: &str, reason: String) -> DirectoryError {
+fn unreadable_file(files: &DirectoryHandle, name: &str, reason: String) -> DirectoryError {
     DirectoryError::Unusable { path: format!("{}/{name}", files.path()), reason }
 }

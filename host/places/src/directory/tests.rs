@@ -462,7 +462,7 @@ async fn digests_are_of_the_read_bytes() {
     complete(&place, false).await;
     assert!(DirectoryPlace::to_read(dir.path()).unwrap().digest().is_some());
 
-    let files = Files::open(dir.path()).unwrap();
+    let files = DirectoryHandle::open(dir.path()).unwrap();
     let manifest = manifest::read_manifest(&files).unwrap().unwrap();
     // Objects of this file are not read while it is away. It is back before it is compared.
     let hidden = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -489,7 +489,7 @@ async fn read_files_count_as_added_though_gone() {
     place.learn(&[machines()]).await.unwrap();
     place.create(&machines(), &machine("a"), Change::Real).await.unwrap();
     complete(&place, false).await;
-    let files = Files::open(dir.path()).unwrap();
+    let files = DirectoryHandle::open(dir.path()).unwrap();
     let manifest = manifest::read_manifest(&files).unwrap().unwrap();
     let added = dir.path().join("added.json");
     fs::write(&added, machine("b").to_string()).unwrap();

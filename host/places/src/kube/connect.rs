@@ -30,7 +30,7 @@ use tower::{BoxError, Service, ServiceBuilder};
 
 use super::caught::{Unsendable, catch_unsendable};
 use super::error::ConnectError;
-use super::kubeconfig::{self, Loaded};
+use super::kubeconfig::{self, LoadedKubeconfig};
 use super::resolver::{self, Resolver};
 use super::split::Split;
 use super::transport::{ServerDescription, error_chain};
@@ -102,7 +102,7 @@ impl KubePlace {
 
     async fn connect_with(
         options: ConnectOptions,
-        load: impl FnOnce() -> Result<Option<Loaded>, ConnectError> + Send + 'static,
+        load: impl FnOnce() -> Result<Option<LoadedKubeconfig>, ConnectError> + Send + 'static,
     ) -> Result<Self, ConnectError> {
         let ConnectOptions {
             kubeconfig: _,
@@ -194,7 +194,7 @@ fn panic_error() -> ConnectError {
 
 /// Returns the configuration of the chosen context.
 fn resolve_context(
-    Loaded { file, path: _, kubeconfig }: Loaded,
+    LoadedKubeconfig { file, path: _, kubeconfig }: LoadedKubeconfig,
     chosen: KubeConfigOptions,
 ) -> Result<(String, String, Config), ConnectError> {
     let contexts: Vec<String> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use pivot_core::Object;
 
 use super::error::ConnectError;
-use super::kubeconfig::{self, Loaded};
+use super::kubeconfig::{self, LoadedKubeconfig};
 use crate::expansion::Expansion;
 
 /// The most that an API server stores in a Secret.
@@ -24,7 +24,7 @@ const ANYONE: &str = "sends Secrets to an unverified server";
 const PLAIN: &str = "sends Secrets in plain text, because it doesn't begin with https://";
 
 /// Loads the kubeconfig in an entry of a Secret's data.
-pub(super) fn load_from_secret(secret: &Object, entry: &str) -> Result<Loaded, ConnectError> {
+pub(super) fn load_from_secret(secret: &Object, entry: &str) -> Result<LoadedKubeconfig, ConnectError> {
     let file = format!("in {}", secret.key());
     let refused = |reason: String| ConnectError::Kubeconfig { file: file.clone(), reason, source: None };
     // An error would quote the body.
@@ -47,7 +47,7 @@ pub(super) fn load_from_secret(secret: &Object, entry: &str) -> Result<Loaded, C
             fields.join("; ")
         )));
     }
-    Ok(Loaded { file, path: None, kubeconfig })
+    Ok(LoadedKubeconfig { file, path: None, kubeconfig })
 }
 
 /// Returns the fields, in any entry, that a kubeconfig from a Secret must not have, with their effects.

@@ -11,7 +11,7 @@ use pivot_core::{GroupKind, Kind, KindLabels, names};
 use serde::Deserialize;
 
 use super::list;
-use super::transport::{ApiRequest, METADATA, Transport};
+use super::transport::{KubeRequest, METADATA, Transport};
 use crate::place::{PlaceError, Result};
 
 /// Newest first; servers older than 1.30 answer in the second format.
@@ -93,7 +93,7 @@ pub(super) async fn discover_kinds(transport: &Transport) -> Result<Vec<Arc<Kind
 
 async fn discover_groups(transport: &Transport, path: &str) -> Result<Vec<Group>> {
     let about = format!("discover {path}");
-    let ask = ApiRequest::get(path.to_owned(), about.clone()).with_accept(AGGREGATED);
+    let ask = KubeRequest::get(path.to_owned(), about.clone()).with_accept(AGGREGATED);
     let body = transport.call(ask).await?;
     let discovery: Discovery = list::parse_json(&body, &about)?;
     if discovery.kind != "APIGroupDiscoveryList" {

@@ -15,7 +15,7 @@ use crate::expansion::{Expansion, ExpansionError};
 use crate::regular;
 
 /// A kubeconfig, and where it was read from.
-pub(super) struct Loaded {
+pub(super) struct LoadedKubeconfig {
     pub(super) file: String,
     /// The file, if it is the only one.
     pub(super) path: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub fn current_context() -> Option<String> {
 }
 
 /// Loads the kubeconfig by the usual rules; none if there is no file but a pod's service account.
-pub(super) fn load_kubeconfig(explicit: Option<PathBuf>) -> Result<Option<Loaded>, ConnectError> {
+pub(super) fn load_kubeconfig(explicit: Option<PathBuf>) -> Result<Option<LoadedKubeconfig>, ConnectError> {
     if let Some(path) = explicit.filter(|path| !path.as_os_str().is_empty()) {
         return read_files(&[path]).map(Some);
     }
@@ -49,10 +49,10 @@ pub(super) fn load_kubeconfig(explicit: Option<PathBuf>) -> Result<Option<Loaded
     Err(ConnectError::Missing { looked: join_paths(&missing) })
 }
 
-fn read_files(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
+fn read_files(paths: &[PathBuf]) -> Result<LoadedKubeconfig, ConnectError> {
     let (mut merged, mut expansion) = (Kubeconfig::default(), Expansion::default());
     for path in paths {
-        let refused = |LoadError { reason, source }| ConnectError::Kubeconfig {
+        let refused = |KubeconfigLoadError { reason, source }| ConnectError::Kubeconfig {
             file: path.display().to_string(),
             reason,
             source,
@@ -65,37 +65,40 @@ fn read_files(paths: &[PathBuf]) -> Result<Loaded, ConnectError> {
         merged = merged.merge(next).map_err(|error| refused(describe_error(error)))?;
     }
     let path = if let [only] = paths { Some(only.clone()) } else { None };
-    Ok(Loaded { file: join_paths(paths), path, kubeconfig: merged })
+    Ok(LoadedKubeconfig { file: join_paths(paths), path, kubeconfig: merged })
 }
 
 /// The reason why a kubeconfig can't be loaded.
-pub(super) struct LoadError {
+pub(super) struct KubeconfigLoadError {
     pub(super) reason: String,
     source: Option<BoxError>,
 }
 
-impl From<&str> for LoadError {
+impl From<&str> for KubeconfigLoadError {
     fn from(reason: &str) -> Self {
         Self { reason: reason.to_owned(), source: None }
     }
 }
 
-fn describe_error(error: KubeconfigError) -> LoadError {
+fn describe_error(error: KubeconfigError) -> KubeconfigLoadError {
     match error {
         // The parser's own text quotes lines of the file, including keys and tokens.
         KubeconfigError::Parse(error) => match error.location() {
             Some(at) => {
                 let reason = format!("not readable as YAML at line {}, column {}", at.line(), at.column());
-                LoadError { reason, source: None }
+                KubeconfigLoadError { reason, source: None }
             }
             None => "not readable as YAML".into(),
         },
-        other => LoadError { reason: other.to_string(), source: Some(other.into()) },
+        other => KubeconfigLoadError { reason: other.to_string(), source: Some(other.into()) },
     }
 }
 
 /// Parses a kubeconfig. Refuses one that can't be expanded.
-pub(super) fn parse_kubeconfig(content: Vec<u8>, expansion: &mut Expansion) -> Result<Kubeconfig, LoadError> {
+pub(super) fn parse_kubeconfig(
+    content: Vec<u8>,
+    expansion: &mut Expansion,
+) -> Result<Kubeconfig, KubeconfigLoadError> {
     let text = decode_text(content).ok_or("not UTF-8")?;
     match expansion.charge(&text) {
         // Invalid YAML is reported by the parser.
@@ -105,14 +108,14 @@ pub(super) fn parse_kubeconfig(content: Vec<u8>, expansion: &mut Expansion) -> R
 }
 
 /// Reads a file. Refuses one that can't be read to its end.
-fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
+fn read_bytes(path: &Path) -> Result<Vec<u8>, KubeconfigLoadError> {
     regular::read_regular_file(path).map_err(|error| {
         let way = if is_pipe(path) {
             "; if a shell made it with <(...), write its content to a file first"
         } else {
             ""
         };
-        LoadError { reason: format!("{error}{way}"), source: Some(error.into()) }
+        KubeconfigLoadError { reason: format!("{error}{way}"), source: Some(error.into()) }
     })
 }
 

@@ -7,7 +7,7 @@ use pivot_core::{Kind, Meta, Object};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::transport::{ApiRequest, JSON, METADATA, Refusal, Transport};
+use super::transport::{ErrorAnswer, JSON, KubeRequest, METADATA, Transport};
 use super::url;
 use crate::budget::Share;
 use crate::pace::Pace;
@@ -96,7 +96,7 @@ fn hold_share<T: Item>(mut share: Share, items: &mut [T], about: &str) -> Result
 
 /// Returns the size of the next page to try if one of metadata, or the list in one piece, doesn't fit into the budget. Little of a page is
 /// kept, and one full namespace must not keep others from a list of all. Smaller pages of whole objects would hold no less.
-fn smaller_page(refusal: &Refusal, accept: &str, limit: Option<usize>) -> Option<usize> {
+fn smaller_page(refusal: &ErrorAnswer, accept: &str, limit: Option<usize>) -> Option<usize> {
     match limit {
         _ if !refusal.exceeds_budget || accept != METADATA => None,
         Some(0 | 1) => None,
@@ -113,7 +113,7 @@ pub(super) async fn list_all<T: Item>(
     accept: &str,
     about: &str,
     keep: Keep<'_, T>,
-) -> Result<Items<T>, Refusal> {
+) -> Result<Items<T>, ErrorAnswer> {
     list_by_label(transport, path, "", accept, about, keep).await
 }
 
@@ -125,10 +125,10 @@ async fn list_by_label<T: Item>(
     accept: &str,
     about: &str,
     keep: Keep<'_, T>,
-) -> Result<Items<T>, Refusal> {
+) -> Result<Items<T>, ErrorAnswer> {
     let limit = if label.is_empty() { PAGE_SIZE } else { SMALL_PAGE_SIZE };
     match list_pages(transport, path, label, accept, about, Some(limit), keep).await {
-        Err(Refusal { error: PlaceError::Expired(reason), .. }) => {
+        Err(ErrorAnswer { error: PlaceError::Expired(reason), .. }) => {
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
             match list_pages(transport, path, label, accept, about, None, keep).await {
                 Err(refusal) => match smaller_page(&refusal, accept, None) {
@@ -146,7 +146,7 @@ async fn list_by_label<T: Item>(
 }
 
 /// Makes an error that callers report of a list that expired again: they take one that expired for a reason to begin at once.
-fn end_retries(mut refusal: Refusal, about: &str) -> Refusal {
+fn end_retries(mut refusal: ErrorAnswer, about: &str) -> ErrorAnswer {
     if let PlaceError::Expired(reason) = refusal.error {
         let why = "the list expires between pages, and the budget is too small for it in one piece";
         refusal.error = PlaceError::Unreadable(format!("{about}: {why} ({reason})"));
@@ -162,7 +162,7 @@ async fn list_pages<T: Item>(
     about: &str,
     mut limit: Option<usize>,
     keep: Keep<'_, T>,
-) -> Result<Items<T>, Refusal> {
+) -> Result<Items<T>, ErrorAnswer> {
     let mut items = Vec::new();
     let mut token = String::new();
     let mut bytes = 0;
@@ -182,7 +182,7 @@ async fn list_pages<T: Item>(
         }
         let url = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
         let most = if label.is_empty() { MAX_PAGE_BYTES } else { MAX_SMALL_PAGE_BYTES };
-        let ask = ApiRequest::get(url, about.to_owned()).with_accept(accept).with_limit(most);
+        let ask = KubeRequest::get(url, about.to_owned()).with_accept(accept).with_limit(most);
         let (body, share) = match transport.call_held(ask).await {
             Err(refusal) if limit.is_some() => match smaller_page(&refusal, accept, limit) {
                 Some(less) => {

@@ -26,7 +26,7 @@ pub(super) enum Quote {
 /// The part of a `meta/v1` Status that is used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Status {
+pub(super) struct KubeStatus {
     kind: String,
     reason: String,
     message: String,
@@ -47,7 +47,7 @@ struct Cause {
     field: String,
 }
 
-impl Status {
+impl KubeStatus {
     /// Parses a Status; none if the answer is something else (a proxy's page, plain text).
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         serde_json::from_slice::<Self>(body).ok().filter(|status| status.kind == "Status")
@@ -73,7 +73,7 @@ impl Status {
 pub(super) fn to_place_error(
     code: StatusCode,
     retry_after: Option<Duration>,
-    status: Option<&Status>,
+    status: Option<&KubeStatus>,
     quote: Quote,
     about: &str,
 ) -> PlaceError {
@@ -122,7 +122,7 @@ mod tests {
         to_place_error(
             StatusCode::from_u16(code).unwrap(),
             None,
-            Status::parse(body.as_bytes()).as_ref(),
+            KubeStatus::parse(body.as_bytes()).as_ref(),
             quote,
             "it",
         )

@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 use pivot_core::words::to_line;
 
 use super::access;
-use super::status::{self, Quote, Status};
+use super::status::{self, KubeStatus, Quote};
 use crate::budget::{Budget, Share};
 use crate::pace::Pace;
 use crate::place::{Access, PlaceError, Result};
@@ -49,7 +49,7 @@ pub(super) const METADATA: &str =
 
 /// A request before it is sent.
 #[derive(Debug)]
-pub(super) struct ApiRequest<'a> {
+pub(super) struct KubeRequest<'a> {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) accept: &'a str,
@@ -63,7 +63,7 @@ pub(super) struct ApiRequest<'a> {
     pub(super) about: String,
 }
 
-impl<'a> ApiRequest<'a> {
+impl<'a> KubeRequest<'a> {
     /// Creates a GET request.
     pub(super) fn get(path: String, about: String) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl<'a> ApiRequest<'a> {
 
 /// An error answer, and whether the API server itself sent it.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ErrorAnswer {
     pub(super) error: PlaceError,
     /// The answer was a `Status`: not a proxy's page, not the mux's "404 page not found".
     pub(super) authentic: bool,
@@ -109,13 +109,13 @@ pub(super) struct Refusal {
     pub(super) exceeds_budget: bool,
 }
 
-impl From<Refusal> for PlaceError {
-    fn from(refusal: Refusal) -> Self {
+impl From<ErrorAnswer> for PlaceError {
+    fn from(refusal: ErrorAnswer) -> Self {
         refusal.error
     }
 }
 
-impl From<PlaceError> for Refusal {
+impl From<PlaceError> for ErrorAnswer {
     fn from(error: PlaceError) -> Self {
         Self { error, authentic: false, exceeds_budget: false }
     }
@@ -209,17 +209,24 @@ impl Transport {
     }
 
     /// Sends a request and reads the whole answer.
-    pub(super) async fn call(&self, ask: ApiRequest<'_>) -> Result<Bytes, Refusal> {
+    pub(super) async fn call(&self, ask: KubeRequest<'_>) -> Result<Bytes, ErrorAnswer> {
         Ok(self.call_within(ask, FREE_BYTES).await?.0)
     }
 
     /// Sends a request and reads the whole answer, and returns the share of the budget that it takes.
-    pub(super) async fn call_held(&self, ask: ApiRequest<'_>) -> Result<(Bytes, Option<Share>), Refusal> {
+    pub(super) async fn call_held(
+        &self,
+        ask: KubeRequest<'_>,
+    ) -> Result<(Bytes, Option<Share>), ErrorAnswer> {
         self.call_within(ask, 0).await
     }
 
     /// Sends a request and reads the whole answer, of which this many bytes are free.
-    async fn call_within(&self, ask: ApiRequest<'_>, free: usize) -> Result<(Bytes, Option<Share>), Refusal> {
+    async fn call_within(
+        &self,
+        ask: KubeRequest<'_>,
+        free: usize,
+    ) -> Result<(Bytes, Option<Share>), ErrorAnswer> {
         let (about, limit) = (ask.about.clone(), ask.limit);
         let response = self.open_response(ask).await?;
         let mut share = self.budget.as_ref().map(Budget::share);
@@ -229,8 +236,8 @@ impl Transport {
     }
 
     /// Sends a request and leaves the answer's body to be read.
-    pub(super) async fn open_response(&self, ask: ApiRequest<'_>) -> Result<Response<Body>, Refusal> {
-        let ApiRequest { method, path, accept, content_type, body, quote, limit: _, about } = ask;
+    pub(super) async fn open_response(&self, ask: KubeRequest<'_>) -> Result<Response<Body>, ErrorAnswer> {
+        let KubeRequest { method, path, accept, content_type, body, quote, limit: _, about } = ask;
         self.record_access(&method, &path);
         let mut builder = Request::builder().method(method).uri(path).header(ACCEPT, accept);
         if !content_type.is_empty() {
@@ -255,13 +262,13 @@ impl Transport {
         let retry_after = parse_retry_after(response.headers());
         let body = match read_body(response.into_body(), REFUSAL_LIMIT, &about, None).await {
             // The connection broke: a part of an answer is no answer of the server.
-            Err(refusal @ Refusal { error: PlaceError::Unavailable(_), .. }) => return Err(refusal),
+            Err(refusal @ ErrorAnswer { error: PlaceError::Unavailable(_), .. }) => return Err(refusal),
             // If the body is too long, there is still the status code.
             body => body.unwrap_or_default(),
         };
-        let status = Status::parse(&body);
+        let status = KubeStatus::parse(&body);
         let error = status::to_place_error(code, retry_after, status.as_ref(), quote, &about);
-        Err(Refusal {
+        Err(ErrorAnswer {
             error: self.described.add_to(error),
             authentic: status.is_some(),
             exceeds_budget: false,
@@ -312,7 +319,7 @@ async fn read_body<B>(
     limit: usize,
     about: &str,
     mut share: Option<(&mut Share, usize)>,
-) -> Result<Bytes, Refusal>
+) -> Result<Bytes, ErrorAnswer>
 where
     B: http_body::Body<Data = Bytes, Error = ::kube::Error> + Unpin,
 {
@@ -336,7 +343,7 @@ where
         if let Some((share, free)) = &mut share {
             let counted = |bytes: usize| bytes.saturating_sub(*free);
             let more = counted(buffer.len() + data.len()) - counted(buffer.len());
-            share.grow(more, about).map_err(|error| Refusal { exceeds_budget: true, ..error.into() })?;
+            share.grow(more, about).map_err(|error| ErrorAnswer { exceeds_budget: true, ..error.into() })?;
         }
         buffer.extend_from_slice(&data);
         pace.check(buffer.len().try_into().unwrap_or(u64::MAX), about)?;
@@ -408,12 +415,12 @@ fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// Returns true if the answer means that the object doesn't exist.
-pub(super) fn is_absent(refusal: &Refusal) -> bool {
+pub(super) fn is_absent(refusal: &ErrorAnswer) -> bool {
     refusal.authentic && matches!(refusal.error, PlaceError::NotFound(_))
 }
 
 /// Treats a watch's error event like an HTTP answer with its code.
-pub(super) fn event_error(status: &Status, about: &str) -> PlaceError {
+pub(super) fn event_error(status: &KubeStatus, about: &str) -> PlaceError {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     status::to_place_error(code, None, Some(status), Quote::Message, about)
 }
@@ -471,7 +478,7 @@ mod tests {
     async fn trickling_answers_are_given_up() {
         let every = SILENCE_TIMEOUT - Duration::from_secs(1);
         let begun = tokio::time::Instant::now();
-        let Refusal { error, .. } =
+        let ErrorAnswer { error, .. } =
             read_body(body(std::iter::repeat(1), every), 1 << 20, "list", None).await.unwrap_err();
         assert!(matches!(error, PlaceError::Unavailable(_)), "{error}");
         assert!(begun.elapsed() < Duration::from_secs(180), "{:?}", begun.elapsed());

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::list::{self, parse_json};
-use super::status::Status;
-use super::transport::{self, ApiRequest, Transport};
+use super::status::KubeStatus;
+use super::transport::{self, KubeRequest, Transport};
 use super::url;
 use crate::place::{Event, PlaceError, Result};
 
@@ -40,7 +40,7 @@ pub(super) async fn open_watch(
         url::escape_segment(resource_version)
     );
     let about = format!("watch {}", kind.group_kind);
-    let ask = ApiRequest::get(path, about.clone());
+    let ask = KubeRequest::get(path, about.clone());
     let response = transport.open_response(ask).await?;
     Ok(event_stream(response.into_body(), Arc::clone(kind), about))
 }
@@ -104,7 +104,7 @@ impl Reader {
             "DELETED" => Ok(Some(Event::Deleted(list::parse_object(&self.kind, raw)?))),
             "BOOKMARK" => Ok(None),
             "ERROR" => {
-                let status: Status = parse_json(object.get().as_bytes(), &self.about)?;
+                let status: KubeStatus = parse_json(object.get().as_bytes(), &self.about)?;
                 Err(transport::event_error(&status, &self.about))
             }
             other => Err(PlaceError::Unreadable(format!("{}: an event called {other:?}", self.about))),

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::connection::Timeouts;
-use crate::{Reference, Registry, RegistryError};
+use crate::{Registry, RegistryError, RegistryReference};
 
 const PATIENCE: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
@@ -55,7 +55,7 @@ impl Fake {
     }
 
     fn registry(&self, rest: &str) -> Registry {
-        let reference = Reference::parse(&format!("{}/site/plugins{rest}", self.host)).unwrap();
+        let reference = RegistryReference::parse(&format!("{}/site/plugins{rest}", self.host)).unwrap();
         Registry::new(reference, true).with_timeouts(PATIENCE)
     }
 

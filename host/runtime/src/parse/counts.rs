@@ -23,19 +23,19 @@ const CARRIED: (u64, u64) = (8, 1_000_000);
 
 /// The work of compiling a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Work {
+pub(crate) struct CompileWork {
     /// Bytes of code.
     pub(crate) code: u64,
 }
 
 /// Counts a component's contents, and refuses more than any plugin has.
-pub(crate) fn count_contents(bytes: &[u8]) -> Result<Work, Refused> {
+pub(crate) fn count_contents(bytes: &[u8]) -> Result<CompileWork, Refused> {
     let mut counts = Counts::new();
     for payload in Parser::new(0).parse_all(bytes) {
         counts.count_payload(&payload?, bytes)?;
     }
     counts.check_values()?;
-    Ok(Work { code: counts.code })
+    Ok(CompileWork { code: counts.code })
 }
 
 /// The contents of all modules and components of a file.

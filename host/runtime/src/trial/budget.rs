@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::parse::Work;
+use crate::parse::CompileWork;
 
 const MIB: u64 = 1 << 20;
 /// Address space, as the operating system counts it: including the program itself.
@@ -19,7 +19,7 @@ const SECONDS_EACH: u64 = 4;
 
 /// The limits of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Budget {
+pub(crate) struct TrialBudget {
     /// Bytes.
     pub(crate) memory: u64,
     /// Seconds of processor time.
@@ -28,8 +28,8 @@ pub(crate) struct Budget {
     pub(crate) wall: Duration,
 }
 
-impl Budget {
-    pub(crate) fn for_work(work: Work) -> Self {
+impl TrialBudget {
+    pub(crate) fn for_work(work: CompileWork) -> Self {
         let seconds = SECONDS + work.code * SECONDS_EACH / MIB;
         Self { memory: MEMORY + work.code * MEMORY_EACH, seconds, wall: Duration::from_secs(seconds * 2 + 5) }
     }

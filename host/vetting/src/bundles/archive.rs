@@ -25,7 +25,7 @@ use crate::digest::{is_sha256, prefixed_sha256};
 const TIMES: u64 = 4096;
 
 /// Limits of reading. Tests set lower ones.
-pub(crate) struct Limits {
+pub(crate) struct ArchiveLimits {
     /// Bytes of one blob.
     pub(crate) blob: u64,
     /// Bytes of all blobs.
@@ -34,7 +34,7 @@ pub(crate) struct Limits {
     pub(crate) entries: usize,
 }
 
-impl Default for Limits {
+impl Default for ArchiveLimits {
     fn default() -> Self {
         // Three blobs for a component, as many extension headers, and a few entries that are always there.
         Self { blob: COMPONENT, total: TOTAL, entries: 2 * (3 * FILES + 16) }
@@ -43,7 +43,7 @@ impl Default for Limits {
 
 /// The contents of a layout's tar.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct LayoutFiles {
     pub(crate) layout: Vec<u8>,
     pub(crate) index: Vec<u8>,
     /// By digest (`sha256:…`), which has been checked.
@@ -86,7 +86,7 @@ impl EntryPath {
         matches!(self, Self::Top | Self::Blobs | Self::Sha256)
     }
 
-    fn max_size(&self, limits: &Limits) -> u64 {
+    fn max_size(&self, limits: &ArchiveLimits) -> u64 {
         match self {
             Self::Blob(_) => limits.blob,
             _ if self.is_directory() => 0,
@@ -96,7 +96,7 @@ impl EntryPath {
 }
 
 /// Reads a tar to its end.
-pub(crate) fn read_layout(from: impl Read, limits: &Limits) -> Result<Files, ArchiveError> {
+pub(crate) fn read_layout(from: impl Read, limits: &ArchiveLimits) -> Result<LayoutFiles, ArchiveError> {
     let mut tape = TarReader::new(from);
     let mut seen = BTreeSet::new();
     let (mut layout, mut index, mut blobs) = (None, None, BTreeMap::new());
@@ -148,7 +148,7 @@ pub(crate) fn read_layout(from: impl Read, limits: &Limits) -> Result<Files, Arc
     tape.expect_only_zeros()?;
     let layout = layout.ok_or(ArchiveError::Missing("oci-layout"))?;
     let index = index.ok_or(ArchiveError::Missing("index.json"))?;
-    Ok(Files { layout, index, blobs })
+    Ok(LayoutFiles { layout, index, blobs })
 }
 
 /// Returns the kind of an entry, and its path in a printable form.

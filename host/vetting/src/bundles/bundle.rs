@@ -39,9 +39,9 @@ pub struct Layout<'b> {
     /// Everything except manifests, each blob once, in the order of the digests. Two files with the same bytes are one blob.
     pub blobs: Vec<Blob<'b>>,
     /// The components' own manifests, by name. Two components with the same bytes have the same manifest.
-    pub components: Vec<Manifest<'b>>,
+    pub components: Vec<ImageManifest<'b>>,
     /// The bundle's manifest, which is called `bundle`.
-    pub bundle: Manifest<'b>,
+    pub bundle: ImageManifest<'b>,
 }
 
 /// Some bytes that a manifest refers to.
@@ -57,7 +57,7 @@ pub struct Blob<'b> {
 
 /// An image manifest (`application/vnd.oci.image.manifest.v1+json`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Manifest<'b> {
+pub struct ImageManifest<'b> {
     /// Name in the index: the component's name, or `bundle`.
     pub name: &'b str,
     /// `sha256:…`
@@ -139,7 +139,7 @@ impl Bundle {
         Layout {
             blobs: blobs.into_values().collect(),
             components: self.components.iter().map(Component::as_manifest).collect(),
-            bundle: Manifest { name: WHOLE, digest: &self.digest, bytes: &self.manifest },
+            bundle: ImageManifest { name: WHOLE, digest: &self.digest, bytes: &self.manifest },
         }
     }
 
@@ -196,8 +196,8 @@ impl Component {
         Ok(Self { name: component_name(name).to_owned(), config, config_digest, manifest, digest })
     }
 
-    fn as_manifest(&self) -> Manifest<'_> {
-        Manifest { name: &self.name, digest: &self.digest, bytes: &self.manifest }
+    fn as_manifest(&self) -> ImageManifest<'_> {
+        ImageManifest { name: &self.name, digest: &self.digest, bytes: &self.manifest }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use crate::bundles::archive::{self, Files, Limits};
+use crate::bundles::archive::{self, ArchiveLimits, LayoutFiles};
 use crate::bundles::bundle::Bundle;
 use crate::bundles::contents::Contents;
 use crate::bundles::document::{self, Descriptor, DocumentError};
@@ -19,12 +19,12 @@ type Blobs = BTreeMap<String, Vec<u8>>;
 impl Bundle {
     /// Reads a tar that [`Bundle::write_tar`] wrote, or that another tool made from such a tar.
     pub fn read_tar(from: impl Read) -> Result<Self, BundleError> {
-        find_bundle(archive::read_layout(from, &Limits::default())?)
+        find_bundle(archive::read_layout(from, &ArchiveLimits::default())?)
     }
 }
 
 /// The bundle in a layout.
-fn find_bundle(files: Files) -> Result<Bundle, BundleError> {
+fn find_bundle(files: LayoutFiles) -> Result<Bundle, BundleError> {
     check_layout_version(&files.layout).map_err(BundleError::in_document("oci-layout"))?;
     let listed =
         list_manifests(&files.index, &files.blobs).map_err(BundleError::in_document("index.json"))?;

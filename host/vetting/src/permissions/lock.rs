@@ -22,7 +22,7 @@ const REMARK: usize = 200;
 /// One admitted plugin.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct LockEntry {
     /// Name of the plugin.
     #[serde(deserialize_with = "deserialize_name")]
     pub name: String,
@@ -48,7 +48,7 @@ pub struct Entry {
     pub bundle: Option<String>,
 }
 
-impl Entry {
+impl LockEntry {
     /// Returns true if the plugin passed a trial with this program and these limits.
     pub fn has_passed_trial(&self, trial_terms: &str) -> bool {
         self.passed.as_deref() == Some(trial_terms)
@@ -57,8 +57,8 @@ impl Entry {
 
 /// The admitted plugins, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lock {
-    entries: Vec<Entry>,
+pub struct LockFile {
+    entries: Vec<LockEntry>,
 }
 
 #[derive(Deserialize)]
@@ -66,7 +66,7 @@ pub struct Lock {
 struct Text {
     format: u32,
     #[serde(default, rename = "plugin")]
-    plugins: Vec<Table<Entry>>,
+    plugins: Vec<Table<LockEntry>>,
 }
 
 fn deserialize_name<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
@@ -108,7 +108,7 @@ fn deserialize_checked<'de, D: Deserializer<'de>>(
     Ok(text)
 }
 
-impl Lock {
+impl LockFile {
     /// Parses the file.
     pub fn parse(text: &str) -> Result<Self, InvalidFile> {
         let refused = |why: String| InvalidFile { file: LOCK_FILE, why };
@@ -129,22 +129,22 @@ impl Lock {
     }
 
     /// The entry with that name.
-    pub fn find_by_name(&self, name: &str) -> Option<&Entry> {
+    pub fn find_by_name(&self, name: &str) -> Option<&LockEntry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
     /// The entry with that digest.
-    pub fn find_by_digest(&self, sha256: &str) -> Option<&Entry> {
+    pub fn find_by_digest(&self, sha256: &str) -> Option<&LockEntry> {
         self.entries.iter().find(|entry| entry.sha256 == sha256)
     }
 
     /// All entries, by name.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[LockEntry] {
         &self.entries
     }
 
     /// Admits a plugin, replacing entries with its name or for its file.
-    pub fn admit(&mut self, entry: Entry) {
+    pub fn admit(&mut self, entry: LockEntry) {
         self.entries.retain(|there| there.name != entry.name && there.sha256 != entry.sha256);
         self.entries.push(entry);
         self.entries.sort();
@@ -155,7 +155,7 @@ impl Lock {
     pub fn to_text(&self, trial_terms: &str) -> String {
         let mut text = format!("{HEAD}format = {FORMAT}\n");
         for entry in &self.entries {
-            let Entry { name, version, sha256, size, passed: _, by, at, bundle } = entry;
+            let LockEntry { name, version, sha256, size, passed: _, by, at, bundle } = entry;
             text.push_str("\n[[plugin]]\n");
             for (key, value) in [("name", name), ("version", version), ("sha256", sha256)] {
                 write_value(&mut text, key, value);
@@ -187,8 +187,8 @@ mod tests {
 
     const TERMS: &str = "pivot-host 0.0.2, 5 s";
 
-    fn entry(name: &str, sha256: &str) -> Entry {
-        Entry {
+    fn entry(name: &str, sha256: &str) -> LockEntry {
+        LockEntry {
             name: name.into(),
             version: "1.0.0".into(),
             sha256: sha256.repeat(64),
@@ -202,16 +202,16 @@ mod tests {
 
     #[test]
     fn any_text_is_a_lock_or_refused() {
-        let mut lock = Lock::default();
+        let mut lock = LockFile::default();
         lock.admit(entry("a", "1"));
         lock.admit(entry("b", "2"));
         let text = lock.to_text(TERMS);
         let (mut good, mut refused) = (0, 0);
         mutants::each(&[text.as_bytes()], 1_500, |bytes| {
-            match Lock::parse(&String::from_utf8_lossy(bytes)) {
+            match LockFile::parse(&String::from_utf8_lossy(bytes)) {
                 Ok(lock) => {
                     good += 1;
-                    let again = Lock::parse(&lock.to_text(TERMS)).unwrap();
+                    let again = LockFile::parse(&lock.to_text(TERMS)).unwrap();
                     assert_eq!(again.to_text(TERMS), lock.to_text(TERMS));
                 }
                 Err(error) => {
@@ -225,11 +225,11 @@ mod tests {
 
     #[test]
     fn lock_reads_back_its_sorted_text() {
-        let mut lock = Lock::default();
+        let mut lock = LockFile::default();
         lock.admit(entry("b", "1"));
         lock.admit(entry("a", "2"));
         lock.admit(entry("b", "3"));
-        let again = Lock::parse(&lock.to_text(TERMS)).unwrap();
+        let again = LockFile::parse(&lock.to_text(TERMS)).unwrap();
         assert_eq!(again, lock);
         assert_eq!(again.entries(), [entry("a", "2"), entry("b", "3")]);
         assert_eq!(again.find_by_digest(&"1".repeat(64)), None);
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn lock_records_user_time_and_bundle() {
-        let mut lock = Lock::default();
-        let remarks = |by: &str| Entry {
+        let mut lock = LockFile::default();
+        let remarks = |by: &str| LockEntry {
             by: Some(by.into()),
             at: Some("2026-11-23T10:00:00Z".into()),
             bundle: Some("sha256:12".into()),
@@ -246,33 +246,41 @@ mod tests {
         };
         lock.admit(remarks("o'brien \"\\@host"));
         assert!(lock.to_text(TERMS).contains("from-bundle = \"sha256:12\"\n"), "{}", lock.to_text(TERMS));
-        assert_eq!(Lock::parse(&lock.to_text(TERMS)).unwrap(), lock);
+        assert_eq!(LockFile::parse(&lock.to_text(TERMS)).unwrap(), lock);
         lock.admit(remarks("two\nlines"));
-        assert_eq!(Lock::parse(&lock.to_text(TERMS)).unwrap().entries()[0].by.as_deref(), Some("two lines"));
+        assert_eq!(
+            LockFile::parse(&lock.to_text(TERMS)).unwrap().entries()[0].by.as_deref(),
+            Some("two lines")
+        );
         let forged = lock.to_text(TERMS).replace("\"two lines\"", "\"two\\nlines\"");
-        assert!(Lock::parse(&forged).unwrap_err().to_string().contains("is not one line"));
+        assert!(LockFile::parse(&forged).unwrap_err().to_string().contains("is not one line"));
     }
 
     #[test]
     fn lock_records_the_trials_limits() {
-        let mut lock = Lock::default();
-        lock.admit(Entry { passed: Some(TERMS.into()), ..entry("a", "1") });
-        lock.admit(Entry { passed: Some("pivot-host 0.0.1, \n".into()), ..entry("b", "2") });
-        let again = Lock::parse(&lock.to_text(TERMS)).unwrap();
+        let mut lock = LockFile::default();
+        lock.admit(LockEntry { passed: Some(TERMS.into()), ..entry("a", "1") });
+        lock.admit(LockEntry { passed: Some("pivot-host 0.0.1, \n".into()), ..entry("b", "2") });
+        let again = LockFile::parse(&lock.to_text(TERMS)).unwrap();
         let passed: Vec<_> = again.entries().iter().map(|entry| entry.has_passed_trial(TERMS)).collect();
         assert_eq!((passed, again.entries()[1].passed.as_deref()), (vec![true, false], None));
         let older = lock.to_text(TERMS).replace(TERMS, "pivot-host 0.0.1, 60 s");
-        assert!(!Lock::parse(&older).unwrap().entries()[0].has_passed_trial(TERMS));
+        assert!(!LockFile::parse(&older).unwrap().entries()[0].has_passed_trial(TERMS));
     }
 
     #[test]
     fn any_text_in_a_lock_is_escaped() {
         let text = "a \"quoted\" \\ program ='''\u{7f}\n\r[[plugin]]";
-        let mut lock = Lock::default();
-        lock.admit(Entry { passed: Some(text.into()), ..entry("a", "1") });
-        assert_eq!(Lock::parse(&lock.to_text(text)).unwrap(), lock);
-        let mut lock = Lock::default();
-        lock.admit(Entry { name: text.into(), version: text.into(), sha256: text.into(), ..entry("", "") });
+        let mut lock = LockFile::default();
+        lock.admit(LockEntry { passed: Some(text.into()), ..entry("a", "1") });
+        assert_eq!(LockFile::parse(&lock.to_text(text)).unwrap(), lock);
+        let mut lock = LockFile::default();
+        lock.admit(LockEntry {
+            name: text.into(),
+            version: text.into(),
+            sha256: text.into(),
+            ..entry("", "")
+        });
         let written: toml::Table = lock.to_text(TERMS).parse().unwrap();
         for key in ["name", "version", "sha256"] {
             assert_eq!(written["plugin"][0][key].as_str(), Some(text), "{key}");
@@ -281,22 +289,24 @@ mod tests {
 
     #[test]
     fn unknown_format_or_repeated_name_is_refused() {
-        assert!(Lock::parse("format = 2").unwrap_err().to_string().contains("format 2"));
+        assert!(LockFile::parse("format = 2").unwrap_err().to_string().contains("format 2"));
         let mut text = "format = 1\n".to_owned();
         for sha in ["1", "2"] {
             let sha = sha.repeat(64);
             text += &format!("[[plugin]]\nname = 'a'\nversion = '1.0.0'\nsha256 = '{sha}'\nsize = 1\n");
         }
-        assert!(Lock::parse(&text).unwrap_err().to_string().contains("it has a twice"));
-        assert!(Lock::parse("format = 1\nplugins = []").unwrap_err().to_string().contains("unknown field"));
+        assert!(LockFile::parse(&text).unwrap_err().to_string().contains("it has a twice"));
+        assert!(
+            LockFile::parse("format = 1\nplugins = []").unwrap_err().to_string().contains("unknown field")
+        );
     }
 
     /// Every entry that is read is written again when another plugin is admitted.
     #[test]
     fn impossible_lock_entry_is_refused_with_position() {
-        let mut lock = Lock::default();
+        let mut lock = LockFile::default();
         lock.admit(entry("a", "1"));
-        lock.admit(Entry { version: "2.0.0".into(), ..entry("b", "2") });
+        lock.admit(LockEntry { version: "2.0.0".into(), ..entry("b", "2") });
         let (digest, long) = ("2".repeat(64), "A".repeat(64));
         for (key, from, to, said) in [
             (
@@ -317,7 +327,7 @@ mod tests {
             let (from, to) = (format!("{key} = \"{from}\""), format!("{key} = {value}"));
             let text = lock.to_text(TERMS);
             assert!(text.contains(&from), "{text}");
-            let error = Lock::parse(&text.replacen(&from, &to, 1)).unwrap_err().to_string();
+            let error = LockFile::parse(&text.replacen(&from, &to, 1)).unwrap_err().to_string();
             assert!(error.starts_with("plugins.lock: can't be understood: line 1"), "{error}");
             assert!(error.contains(said), "{error}");
         }

@@ -1,12 +1,12 @@
 //! Agents and controllers.
 
-use pivot_controller::{AcceptedAgents, Installation, controller_manifests};
+use pivot_controller::{AcceptedAgents, ControllerInstallation, controller_manifests};
 
 use super::*;
 
 #[test]
 fn printed_deployment_uses_its_pods_name() {
-    let objects = controller_manifests(&Installation {
+    let objects = controller_manifests(&ControllerInstallation {
         image: "i".to_owned(),
         namespace: "own".to_owned(),
         replicas: 2,

@@ -56,7 +56,7 @@ fn nor_can_it_in_a_librarys_log() {
 #[test]
 fn nor_can_it_in_a_failure() {
     use pivot_core::hooks::Finding;
-    use pivot_engine::{Exit, Failure, Held, Stop};
+    use pivot_engine::{Exit, Failure, HeldObject, Stop};
 
     let text = "x\nerror: all is lost\u{1b}[2J";
     let said = |failure| {
@@ -75,7 +75,7 @@ fn nor_can_it_in_a_failure() {
         let document = serde_json::to_value(error_document(&stop, Vec::new())).unwrap();
         (err.text(), document["message"].as_str().unwrap().to_owned())
     };
-    let held = |text: &str| Held { object: capi("Host", text), why: text.into() };
+    let held = |text: &str| HeldObject { object: capi("Host", text), why: text.into() };
     let awaited = |text: &str| Awaited {
         object: Some(capi("Cluster", text)),
         side: None,

@@ -13,8 +13,8 @@ use pivot_core::remedy::{Installation, Remedy};
 use pivot_core::risk::Risk;
 use pivot_core::shell::Kubectl;
 use pivot_engine::{
-    AdviceReason, Failure, Halt, Held, HookError, KnownFiles, KnownSides, Next, OneRecord, OneSidedMove,
-    Situation,
+    AdviceReason, Failure, Halt, HeldObject, HookError, KnownFiles, KnownSides, Next, OneRecord,
+    OneSidedMove, Situation,
 };
 use pivot_places::PlaceError;
 
@@ -321,7 +321,7 @@ fn failures() -> String {
         },
         Failure::LeftPaused { side: Side::Source, clusters: vec![capi("Cluster", "edge")] },
         Failure::UndoLost { clusters: vec![capi("Cluster", "edge")] },
-        Failure::Unsettled(vec![Held { object: machine(), why: "it keeps changing".into() }]),
+        Failure::Unsettled(vec![HeldObject { object: machine(), why: "it keeps changing".into() }]),
         Failure::Bug("no step 7".into()),
     ]
     .into_iter()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pivot_core::hooks::{Finding, Hook, PluginFinding};
 use pivot_core::remedy::Remedy;
 use pivot_core::shell::Kubectl;
-use pivot_engine::{Exit, Failure, Held, HookError, Next, OneSidedMove, Report, Stop};
+use pivot_engine::{Exit, Failure, HeldObject, HookError, Next, OneSidedMove, Report, Stop};
 use pivot_places::PlaceError;
 
 use super::*;
@@ -29,8 +29,8 @@ fn shown(stop: &Stop, told: AlreadyShown) -> String {
     err.text()
 }
 
-pub(super) fn held(name: &str, why: &str) -> Held {
-    Held { object: key("infra.io", "Host", Some("ns"), name), why: why.into() }
+pub(super) fn held(name: &str, why: &str) -> HeldObject {
+    HeldObject { object: key("infra.io", "Host", Some("ns"), name), why: why.into() }
 }
 
 pub(super) fn awaited(object: Option<Key>) -> Awaited {

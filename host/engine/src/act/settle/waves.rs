@@ -37,12 +37,12 @@ pub(super) fn move_firsts_to_front<T, G: Ord>(items: &mut Vec<T>, group: impl Fn
 
 /// Number of objects in a wave: one at first, then twice as many each time, up to a limit.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct WaveSize {
     limit: usize,
     size: usize,
 }
 
-impl Pace {
+impl WaveSize {
     /// Starts with one object of each group.
     pub(super) fn new(limit: usize, groups: usize) -> (Self, usize) {
         let limit = limit.max(1);
@@ -62,7 +62,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::release::{Fate, Pausing, ReleaseKind};
+    use pivot_core::release::{Pausing, ReleaseFate, ReleaseKind};
     use pivot_core::{GroupKind, Key, Uid};
 
     use super::*;
@@ -79,7 +79,7 @@ mod tests {
             kind: kind.clone(),
             uid: Uid(format!("uid-{name}")),
             resource_version: "1".into(),
-            fate: Fate::Delete,
+            fate: ReleaseFate::Delete,
             digest: None,
             with_status: false,
             pausing: Pausing::Held,
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn waves_double_and_restart_after_a_failure() {
-        let (mut pace, first) = Pace::new(6, 3);
+        let (mut pace, first) = WaveSize::new(6, 3);
         assert_eq!(first, 3);
         let well = [(false, true); 4].map(|(failed, released)| pace.next(failed, released));
         assert_eq!(well, [2, 4, 6, 6]);
@@ -128,6 +128,6 @@ mod tests {
         assert_eq!(pace.next(true, true), 1);
         assert_eq!(pace.next(false, false), 1);
         assert_eq!(pace.next(false, true), 2);
-        assert_eq!(Pace::new(2, 9).1, 2, "no wave is larger than the limit");
+        assert_eq!(WaveSize::new(2, 9).1, 2, "no wave is larger than the limit");
     }
 }

@@ -240,14 +240,14 @@ pub enum Failure {
         clusters: Vec<Key>,
     },
     /// Some objects could not be released; everything else is done.
-    Unsettled(Vec<Held>),
+    Unsettled(Vec<HeldObject>),
     /// An internal error: a bug in pivot-host.
     Bug(String),
 }
 
 /// An object that could not be released.
 #[derive(Clone, Debug, Serialize)]
-pub struct Held {
+pub struct HeldObject {
     /// The object.
     pub object: Key,
     /// The reason.

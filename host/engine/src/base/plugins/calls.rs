@@ -30,7 +30,7 @@ const MAX_FINDINGS: usize = 2_000;
 /// The changes that plugins want to make to an object.
 pub(crate) struct WantedPatch {
     pub(crate) patch: Value,
-    pub(crate) by: Authors,
+    pub(crate) by: PatchAuthors,
 }
 
 impl WantedPatch {
@@ -45,12 +45,12 @@ impl WantedPatch {
 }
 
 /// The plugins whose patches are in an object: if a server refuses it, they are the ones to fix.
-pub(crate) struct Authors {
+pub(crate) struct PatchAuthors {
     names: String,
     secret_data: bool,
 }
 
-impl Authors {
+impl PatchAuthors {
     pub(crate) fn new(plugins: &[&Description]) -> Self {
         let names: BTreeSet<&str> = plugins.iter().map(|plugin| plugin.name.as_str()).collect();
         let names: Vec<String> = names.into_iter().map(|name| format!("plugin {name}")).collect();
@@ -83,7 +83,7 @@ impl Authors {
     }
 }
 
-impl fmt::Display for Authors {
+impl fmt::Display for PatchAuthors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.names)
     }
@@ -132,7 +132,7 @@ pub(crate) async fn ask_for_patch(
         join_patches(&mut all, patch);
     }
     let by: Vec<&Description> = by.into_values().collect();
-    Ok((!by.is_empty()).then(|| WantedPatch { patch: all, by: Authors::new(&by) }))
+    Ok((!by.is_empty()).then(|| WantedPatch { patch: all, by: PatchAuthors::new(&by) }))
 }
 
 /// Returns true if one path equals the other, or is below it.

@@ -20,7 +20,7 @@ use crate::base::requests::limiter::Limiter;
 
 /// A node's role towards another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum NodeRole {
     /// Nothing.
     #[default]
     Whole,
@@ -33,9 +33,9 @@ pub(crate) enum Part {
 /// The nodes that begin and end something.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    /// By node; nodes that are not listed are [`Part::Whole`]. Every beginning has an end that waits for it, and waits for the
+    /// By node; nodes that are not listed are [`NodeRole::Whole`]. Every beginning has an end that waits for it, and waits for the
     /// beginnings of everything that its end waits for: so there is always an end that can run.
-    pub(crate) of: Vec<Part>,
+    pub(crate) of: Vec<NodeRole>,
     /// Maximum number of open beginnings: started, while their ends are not.
     pub(crate) most: usize,
 }
@@ -141,12 +141,12 @@ impl<'a> Ready<'a> {
         Self { parts, begins: VecDeque::new(), others: VecDeque::new(), open: 0 }
     }
 
-    fn part_of(&self, node: usize) -> Part {
+    fn part_of(&self, node: usize) -> NodeRole {
         self.parts.of.get(node).copied().unwrap_or_default()
     }
 
     fn push(&mut self, node: usize) {
-        let queue = if self.part_of(node) == Part::Begin { &mut self.begins } else { &mut self.others };
+        let queue = if self.part_of(node) == NodeRole::Begin { &mut self.begins } else { &mut self.others };
         queue.push_back(node);
     }
 
@@ -156,7 +156,7 @@ impl<'a> Ready<'a> {
             self.open += usize::from(node.is_some());
             return node;
         };
-        self.open -= usize::from(self.part_of(node) == Part::End);
+        self.open -= usize::from(self.part_of(node) == NodeRole::End);
         Some(node)
     }
 }
@@ -205,7 +205,7 @@ mod tests {
                 after.push(before.map(|before| 2 * before).into_iter().collect());
                 after.push(before.map(|before| 2 * before + 1).into_iter().chain([2 * thing]).collect());
             }
-            let parts = Parts { of: [Part::Begin, Part::End].repeat(10), most: 3 };
+            let parts = Parts { of: [NodeRole::Begin, NodeRole::End].repeat(10), most: 3 };
             let open = Arc::new(Mutex::new((0, 0)));
             run_parts(&after, &parts, limiter(), &Halter::default(), |node| {
                 let open = open.clone();

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use pivot_core::record::{FinishAlone, Finished, Handover, Phase, Record, RolledBackMove, is_move_id};
-use pivot_core::release::{Fate, ReleaseList};
+use pivot_core::release::{ReleaseFate, ReleaseList};
 use pivot_core::{Both, GroupKind, Key, Side, Uid};
 use pivot_places::PlaceError;
 
@@ -340,7 +340,7 @@ impl Journal {
         let moved =
             |key: &Key| key.namespace.as_ref().is_some_and(|namespace| copied_namespaces.contains(namespace));
         let mut deleted =
-            list.entries.iter().filter(|entry| entry.fate == Fate::Delete).map(|entry| &entry.key);
+            list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete).map(|entry| &entry.key);
         match deleted.find(|key| !moved(key)) {
             Some(other) => Err(target.list_has_others(move_id, other)),
             None => Ok(()),

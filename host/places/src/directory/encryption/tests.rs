@@ -69,7 +69,7 @@ fn names(path: &Path) -> Vec<String> {
 }
 
 fn manifest_of(path: &Path) -> Manifest {
-    manifest::read_manifest(&super::super::files::Files::open(path).unwrap()).unwrap().unwrap()
+    manifest::read_manifest(&super::super::files::DirectoryHandle::open(path).unwrap()).unwrap().unwrap()
 }
 
 // proves: T85

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::bundles::archive::{self, Limits};
+use crate::bundles::archive::{self, ArchiveLimits};
 use crate::bundles::bundle::Bundle;
 use crate::bundles::contents::Contents;
 use crate::bundles::kind::{COMPONENT, FILES, OTHER, SBOM};
@@ -336,13 +336,14 @@ fn files_are_refused_each_for_its_reason() {
 fn tar_is_limited_before_reading() {
     let entries = entries(&bundle());
     let bytes = pack(&entries);
-    let read =
-        |limits: Limits| archive::read_layout(bytes.as_slice(), &limits).map(drop).map_err(|e| e.code());
+    let read = |limits: ArchiveLimits| {
+        archive::read_layout(bytes.as_slice(), &limits).map(drop).map_err(|e| e.code())
+    };
     let sizes = || entries.iter().filter(|e| e.path.len() > 20).map(|e| e.data.len() as u64);
     let (all, largest) = (sizes().sum(), sizes().max().unwrap());
-    let exact = || Limits { blob: largest, total: all, entries: entries.len() };
+    let exact = || ArchiveLimits { blob: largest, total: all, entries: entries.len() };
     assert_eq!(read(exact()), Ok(()));
-    assert_eq!(read(Limits { blob: largest - 1, ..exact() }), Err("entry-too-large"));
-    assert_eq!(read(Limits { total: all - 1, ..exact() }), Err("archive-too-large"));
-    assert_eq!(read(Limits { entries: entries.len() - 1, ..exact() }), Err("too-many-entries"));
+    assert_eq!(read(ArchiveLimits { blob: largest - 1, ..exact() }), Err("entry-too-large"));
+    assert_eq!(read(ArchiveLimits { total: all - 1, ..exact() }), Err("archive-too-large"));
+    assert_eq!(read(ArchiveLimits { entries: entries.len() - 1, ..exact() }), Err("too-many-entries"));
 }

@@ -1,13 +1,13 @@
 //! Grants and locks that somebody else wrote: each is refused in few words that say where.
 
-use crate::permissions::{Lock, OperatorFile};
+use crate::permissions::{LockFile, OperatorFile};
 
 fn grants(text: &str) -> String {
     refused("plugins.toml", text, OperatorFile::parse(text).map(drop).map_err(|why| why.to_string()))
 }
 
 fn lock(text: &str) -> String {
-    refused("plugins.lock", text, Lock::parse(text).map(drop).map_err(|why| why.to_string()))
+    refused("plugins.lock", text, LockFile::parse(text).map(drop).map_err(|why| why.to_string()))
 }
 
 /// The reason why it is refused.
@@ -233,7 +233,7 @@ fn probes_that_are_no_patterns_are_refused() {
 fn locks_with_odd_fields_are_refused() {
     let digest = format!("sha256 = '{}'", "ab".repeat(32));
     let good = format!("format = 1\n[[plugin]]\nname = 'p'\nversion = '1.0.0'\n{digest}\nsize = 1\n");
-    assert!(Lock::parse(&good).is_ok());
+    assert!(LockFile::parse(&good).is_ok());
     for value in ["0", "2", "-1", "4294967295", "4294967296", "'1'", "1.0", "[]", "{}", "true", "nan"] {
         lock(&good.replace("format = 1", &format!("format = {value}")));
     }
