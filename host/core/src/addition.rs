@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::names::OURS;
 use crate::usable::odd_name;
-use crate::{GroupKind, Key, Uid, body};
+use crate::{GroupKind, Key, Uid, names};
 
 /// Maximum number of added objects. A record lists them all.
 pub const MAX_ADDED_OBJECTS: usize = 500;
@@ -97,7 +97,7 @@ fn remove_server_fields(body: &mut Value) {
     map.remove("status");
     let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     // Controllers add their finalizers again. Only controllers that run in the target can remove them.
-    for field in body::SERVER_GIVEN.into_iter().chain(["generateName", "finalizers"]) {
+    for field in names::SERVER_GIVEN.into_iter().chain(["generateName", "finalizers"]) {
         metadata.remove(field);
     }
     // Only moves may set marks and the labels by which records are found.

@@ -8,19 +8,6 @@ use crate::{names, words};
 /// Maximum length of a printed path. Authors of objects choose keys and their length.
 const MAX_PATH_LENGTH: usize = 300;
 
-/// Metadata that the API server sets. Copies never send it.
-pub(crate) const SERVER_GIVEN: [&str; 9] = [
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "selfLink",
-    "managedFields",
-    "ownerReferences",
-];
-
 /// Returns the body that creates the copy of `source` (a whole object). Metadata set by the server is dropped, the owners carry
 /// the target's UIDs, and the annotations of the move's mark are added.
 pub fn build_copy_body(
@@ -34,7 +21,7 @@ pub fn build_copy_body(
         map.remove("status");
     }
     if let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) {
-        for key in SERVER_GIVEN {
+        for key in names::SERVER_GIVEN {
             metadata.remove(key);
         }
         // The name is set, and servers ignore this field next to a name.

@@ -22,7 +22,8 @@
 //! | [`addition`], [`added`] | objects from files, and how they are added to a plan |
 //! | [`preflight`], [`served`], [`providers`], [`danger`], [`collateral`] | checks before anything is changed |
 //! | [`typed`] | parses kinds and parts that users type |
-//! | [`usable`] | whether a move can work with the names of objects and kinds |
+//! | [`usable`] | rules for the names of objects, kinds and labels |
+//! | [`unusable_objects`] | names and bodies that no move can work with |
 //! | [`pause`] | patches that pause objects, and that undo each pause |
 //! | [`body`] | the body that creates a copy, and whether the answer matches it |
 //! | [`release`] | the list of source objects to delete at the end, in order |
@@ -88,6 +89,7 @@ pub mod side;
 pub mod soft;
 pub mod treatment;
 pub mod typed;
+pub mod unusable_objects;
 pub mod usable;
 pub mod words;
 

@@ -53,3 +53,16 @@ pub const GROUP_CLUSTER: &str = "cluster.x-k8s.io";
 pub(crate) const GROUP_ADDONS: &str = "addons.cluster.x-k8s.io";
 /// Group of the Provider inventory.
 pub const GROUP_CLUSTERCTL: &str = "clusterctl.cluster.x-k8s.io";
+
+/// Metadata that the API server sets. Copies never send it.
+pub(crate) const SERVER_GIVEN: [&str; 9] = [
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "managedFields",
+    "ownerReferences",
+];

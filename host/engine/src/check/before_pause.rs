@@ -17,7 +17,7 @@ use pivot_core::risk::{AcceptedRisks, Risk};
 use pivot_core::scope::Scope;
 use pivot_core::served::check_served_versions;
 use pivot_core::soft::is_cluster;
-use pivot_core::usable::{refuse_same_file, refuse_unusable};
+use pivot_core::unusable_objects::{refuse_same_file, refuse_unusable};
 use pivot_core::{GroupKind, Key, Kind, Meta, Side, names, pause};
 use pivot_places::PlaceError;
 use serde::Deserialize;
