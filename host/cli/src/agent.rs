@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pivot_controller::{AgentCredentials, AgentInstallation, agent_manifests};
 use pivot_core::Key;
-use pivot_core::names::RECORD_NAMESPACE;
+use pivot_core::objects::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter};
 use pivot_link::{
     Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, RegisterError, Role, TlsFiles,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::Side;
-use pivot_core::record::FinishAlone;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::records::record::FinishAlone;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_engine::{Halt, Halter, MoveStatus, Options, Setup, Sides, Stop, run};
 use pivot_link::Finish;
 use pivot_places::Place;

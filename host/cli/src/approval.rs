@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use pivot_core::messages::shell::quote;
 use pivot_core::plan::Note;
-use pivot_core::saved_plan::{Decisions, SavedPlan};
-use pivot_core::shell::quote;
+use pivot_core::records::saved_plan::{Decisions, SavedPlan};
 use pivot_engine::Exit;
 use pivot_vetting::digest::sha256;
 use pivot_vetting::signatures::judge::Subject;

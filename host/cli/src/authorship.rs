@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pivot_core::messages::shell::quote;
 use pivot_core::plan::Note;
-use pivot_core::shell::quote;
 use pivot_engine::Exit;
 use pivot_places::Examined;
 use pivot_vetting::signatures::judge::Subject;

@@ -8,11 +8,11 @@ mod waiting;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
-use pivot_core::addition::Addition;
+use pivot_core::discovery::implicit_links::kubeconfig_of;
 use pivot_core::plan::Plan;
-use pivot_core::route::{EndKind, Route};
-use pivot_core::scope::Namespaces;
-use pivot_core::soft::kubeconfig_of;
+use pivot_core::records::route::{EndKind, Route};
+use pivot_core::request::manifest_object::Addition;
+use pivot_core::request::scope::Namespaces;
 use pivot_core::{Both, Key, Side};
 use pivot_engine::run;
 use pivot_engine::{

@@ -7,7 +7,7 @@ use pivot_controller::{
     AcceptedAgents, Controller, ControllerInstallation, KubeOpener, Metrics, Server, Settings,
     controller_manifests, describe_stop,
 };
-use pivot_core::names::RECORD_NAMESPACE;
+use pivot_core::objects::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter, Stop};
 use pivot_link::{Agents, Enrolment, TlsFiles, WallClock};
 use pivot_places::{Budget, ConnectOptions, KubePlace, Place};

@@ -1,7 +1,7 @@
 //! From flags to opened places.
 
-use pivot_core::addition::Addition;
 use pivot_core::plan::Note;
+use pivot_core::request::manifest_object::Addition;
 use pivot_core::{Both, Key, Side};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

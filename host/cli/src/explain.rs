@@ -1,6 +1,6 @@
 //! `pivot-host explain [CODE]`: cause, danger and alternatives of a risk.
 
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
 use serde_json::{Value, json};
 
 use crate::args::to_accept;

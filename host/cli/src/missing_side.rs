@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
-use pivot_core::route::EndKind;
+use pivot_core::records::route::EndKind;
 use pivot_core::{Key, Kind, Object, Side};
 use pivot_places::{
     Access, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place, PlaceError,

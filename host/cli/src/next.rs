@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use pivot_core::names::RECORD_NAMESPACE;
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
-use pivot_core::scope::ClusterName;
-use pivot_core::shell::quote;
+use pivot_core::messages::risk::Risk;
+use pivot_core::messages::shell::quote;
+use pivot_core::objects::names::RECORD_NAMESPACE;
+use pivot_core::records::record::Phase;
+use pivot_core::request::scope::ClusterName;
 use pivot_core::{Key, Side};
 use pivot_engine::{Failure, Next, Stop};
 

@@ -1,6 +1,6 @@
 //! The name of the local user.
 
-use pivot_core::words;
+use pivot_core::messages::safe_text;
 
 /// The user who runs this, as far as the system knows: the record of a move names them to anyone who finds it, and plugins.lock to who asks who admitted a plugin.
 pub(crate) fn user_name() -> String {
@@ -13,5 +13,5 @@ pub(crate) fn user_name() -> String {
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => String::new(),
     };
-    words::to_line(&name, 100)
+    safe_text::to_line(&name, 100)
 }

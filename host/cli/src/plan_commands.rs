@@ -1,6 +1,6 @@
 //! `plan show`, `plan diff` and `plan sign`: the commands for saved plans.
 
-use pivot_core::saved_plan::{aspects_between, compare_plans};
+use pivot_core::records::saved_plan::{aspects_between, compare_plans};
 use pivot_engine::Exit;
 use serde_json::json;
 

@@ -18,7 +18,7 @@ pub(crate) mod trust;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pivot_core::hooks::Description;
+use pivot_core::plugins::hooks::Description;
 use pivot_engine::Exit;
 use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Locked, Plugin};
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use pivot_core::names::{DELETE_FOR_MOVE, LABEL_CLUSTER};
+use pivot_core::objects::names::{DELETE_FOR_MOVE, LABEL_CLUSTER};
 use serde_json::{Value, json};
 
 use crate::args::Protection;

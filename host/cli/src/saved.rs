@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pivot_core::plan::Plan;
-use pivot_core::saved_plan::{Decisions, End, Made, SavedPlan};
+use pivot_core::records::saved_plan::{Decisions, End, Made, SavedPlan};
 use pivot_engine::read_end;
 use pivot_places::{Place, read_regular_file};
 

@@ -5,12 +5,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pivot_core::grouped::{MAX_LISTED_NAMES, format_objects};
-use pivot_core::names::GROUP_CLUSTER;
-use pivot_core::scope::Scope;
-use pivot_core::shell::Kubectl;
-use pivot_core::soft::{is_cluster, kubeconfig_of};
-use pivot_core::words::did_you_mean_object;
+use pivot_core::discovery::implicit_links::{is_cluster, kubeconfig_of};
+use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_objects};
+use pivot_core::messages::safe_text::did_you_mean_object;
+use pivot_core::messages::shell::Kubectl;
+use pivot_core::objects::names::GROUP_CLUSTER;
+use pivot_core::request::scope::Scope;
 use pivot_core::{GroupKind, Key, Kind, Side};
 use pivot_places::{ConnectError, KubeContext, KubePlace, Place, PlaceError, builtin_kinds};
 
@@ -211,7 +211,7 @@ pub(crate) fn typed_name(cluster: &Key) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::scope::{ClusterName, Namespaces};
+    use pivot_core::request::scope::{ClusterName, Namespaces};
 
     use super::*;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::poll;
 use pivot_core::Side;
-use pivot_core::record::Phase;
+use pivot_core::records::record::Phase;
 use pivot_engine::{
     Exit, Failure, Halt, Halter, Options, Parking, Report, Rollback, Scheduler, Setup, Sides, Stop, run,
 };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pivot_core::names::GROUP_CLUSTER;
-use pivot_core::network::Network;
-use pivot_core::soft::kubeconfig_of;
+use pivot_core::discovery::implicit_links::kubeconfig_of;
+use pivot_core::objects::names::GROUP_CLUSTER;
+use pivot_core::request::network::Network;
 use pivot_core::{GroupKind, Key, Object, Side};
 use pivot_engine::Sides;
 use pivot_link::{AgentName, Agents};

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use pivot_core::kind::is_kubernetes_group;
-use pivot_core::mapping::NamespaceMap;
-use pivot_core::names::{SECRETS_OF_ONE_CLUSTER, STATE};
-use pivot_core::record::{
+use pivot_core::objects::kind::is_kubernetes_group;
+use pivot_core::objects::names::{SECRETS_OF_ONE_CLUSTER, STATE};
+use pivot_core::records::record::{
     ENTRY, ROLLBACK_SUMMARY, SUMMARY, is_move_of, move_of_piece, record_name, record_namespace_manifest,
 };
-use pivot_core::route::EndKind;
-use pivot_core::scope::Namespaces;
+use pivot_core::records::route::EndKind;
+use pivot_core::request::mapping::NamespaceMap;
+use pivot_core::request::scope::Namespaces;
 use pivot_core::{Key, Kind, Object, Side, Uid};
 use pivot_places::{
     Access, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing, Opening, Patch, Place,

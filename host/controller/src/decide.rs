@@ -1,7 +1,7 @@
 //! Decides the action for a Pivot from the two sides' records of its move. Pure: [`decide_action`] is the whole policy.
 
 use pivot_core::Uid;
-use pivot_core::record::{Phase, is_move_of};
+use pivot_core::records::record::{Phase, is_move_of};
 use pivot_engine::{OneSidedMove, Status};
 
 /// The move of a Pivot, as the records know it.

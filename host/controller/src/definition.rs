@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pivot_core::risk::{AcceptedBy, Risk};
+use pivot_core::messages::risk::{AcceptedBy, Risk};
 use pivot_engine::Options;
 use serde_json::{Map, Value, json};
 
@@ -397,7 +397,7 @@ fn status_schema() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::record::move_id_for;
+    use pivot_core::records::record::move_id_for;
     use pivot_core::{Object, Uid};
 
     use crate::reason::Reason;

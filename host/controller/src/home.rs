@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::words::to_line;
+use pivot_core::messages::safe_text::to_line;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Object};
 use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Subresource, builtin_kinds};
 use serde_json::{Value, json};

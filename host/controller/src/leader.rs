@@ -91,7 +91,7 @@ impl Leadership {
                 "apiVersion": self.kind.api_version(), "kind": "Lease",
                 "metadata": {"name": LEASE_NAME, "namespace": self.key.namespace},
             });
-            pivot_core::merge::apply_patch(&mut body, &self.holder_patch());
+            pivot_core::objects::merge::apply_patch(&mut body, &self.holder_patch());
             return match self.place.create(&self.kind, &body, Change::Real).await {
                 Ok(lease) => Ok(Some(lease.meta.resource_version)),
                 Err(PlaceError::AlreadyExists(_)) => Ok(None),
@@ -185,7 +185,10 @@ impl Leadership {
     /// Writes the Lease if it has this version; returns `None` if it has changed since.
     async fn write_lease(&self, patch: &Value, version: &str) -> Result<Option<String>, PlaceError> {
         let mut body = patch.clone();
-        pivot_core::merge::apply_patch(&mut body, &json!({"metadata": {"resourceVersion": version}}));
+        pivot_core::objects::merge::apply_patch(
+            &mut body,
+            &json!({"metadata": {"resourceVersion": version}}),
+        );
         let patch = Patch { body, subresource: Subresource::None, change: Change::Real };
         match self.place.patch(&self.kind, &self.key, &patch).await {
             Ok(lease) => Ok(Some(lease.meta.resource_version)),

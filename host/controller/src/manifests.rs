@@ -1,7 +1,7 @@
 //! Objects to install in a cluster for the controller, or for an agent. Further permissions depend on the move: `pivot-host
 //! generate rbac` prints them.
 
-use pivot_core::names::RECORD_NAMESPACE;
+use pivot_core::objects::names::RECORD_NAMESPACE;
 use serde_json::{Value, json};
 
 use crate::definition::pivot_definition;

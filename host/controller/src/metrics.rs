@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pivot_core::record::Phase;
+use pivot_core::records::record::Phase;
 use pivot_link::Agents;
 
 /// Obstacles to a controller's work, as `/readyz` names them.

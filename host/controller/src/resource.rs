@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::mapping::NamespaceMap;
-use pivot_core::names::OURS;
-use pivot_core::part::Part;
-use pivot_core::risk::{AcceptedBy, AcceptedRisk, AcceptedRisks, InvalidRisk, Risk};
-use pivot_core::scope::{ClusterName, Namespaces, Scope};
-use pivot_core::typed;
-use pivot_core::usable::odd_name;
+use pivot_core::messages::risk::{AcceptedBy, AcceptedRisk, AcceptedRisks, InvalidRisk, Risk};
+use pivot_core::objects::names::OURS;
+use pivot_core::objects::selector::Part;
+use pivot_core::request::mapping::NamespaceMap;
+use pivot_core::request::scope::{ClusterName, Namespaces, Scope};
+use pivot_core::request::selector_syntax;
+use pivot_core::request::validate::odd_name;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Meta, Object, Side};
 use pivot_engine::Options;
 use pivot_link::AgentName;
@@ -349,9 +349,9 @@ fn confine_parts(own: &str, parts: BTreeSet<Part>) -> Result<BTreeSet<Part>, Str
 }
 
 fn parse_parts(option: &str, given: &[String]) -> Result<BTreeSet<Part>, String> {
-    let parts = given
-        .iter()
-        .map(|text| typed::parse_part(text).map_err(|why| format!("options.{option} {text:?}: {why}")));
+    let parts = given.iter().map(|text| {
+        selector_syntax::parse_part(text).map_err(|why| format!("options.{option} {text:?}: {why}"))
+    });
     parts.collect()
 }
 
@@ -361,8 +361,9 @@ fn parse_accepted_risks(accept: &[PivotRisk]) -> Result<AcceptedRisks, String> {
         let wrong = |why: String| format!("options.accept {code:?}: {why}");
         let known = code.parse().ok().filter(|risk: &Risk| risk.is_accepted_by(AcceptedBy::Pivot));
         let risk = known.ok_or_else(|| wrong("not a risk that a Pivot can accept".to_owned()))?;
-        let kinds =
-            kinds.iter().map(|text| typed::parse_kind(text).map_err(|why| wrong(format!("{text:?}: {why}"))));
+        let kinds = kinds
+            .iter()
+            .map(|text| selector_syntax::parse_kind(text).map_err(|why| wrong(format!("{text:?}: {why}"))));
         risks.push(AcceptedRisk { code: risk, kinds: kinds.collect::<Result<_, _>>()? });
     }
     risks.try_into().map_err(|error: InvalidRisk| format!("options.accept: {error}"))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::Both;
-use pivot_core::part::Part;
+use pivot_core::objects::selector::Part;
 use pivot_engine::{Plugins, Stop};
 
 use crate::clusters::Opener;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pivot_core::Side;
-use pivot_core::record::Phase;
-use pivot_core::words::to_line;
+use pivot_core::messages::safe_text::to_line;
+use pivot_core::records::record::Phase;
 use pivot_engine::{Event, Verb};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pivot_core::Key;
-use pivot_core::hooks::Severity;
+use pivot_core::messages::safe_text::to_line;
 use pivot_core::plan::ALSO_COPIED_NONE;
-use pivot_core::words::to_line;
+use pivot_core::plugins::hooks::Severity;
 use pivot_engine::{Event, Watcher};
 use tokio::sync::Notify;
 use tokio::time::sleep;

@@ -1,6 +1,6 @@
 //! Words of the engine as a Pivot shows them: in one line, and with the options of a Pivot for the flags of a terminal.
 
-use pivot_core::risk::{AcceptedBy, Risk};
+use pivot_core::messages::risk::{AcceptedBy, Risk};
 use serde_json::Value;
 
 use crate::resource::MoveOptions;

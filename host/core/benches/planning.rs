@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use pivot_core::inventory::Inventory;
-use pivot_core::names;
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::objects::names;
 use pivot_core::plan::Plan;
 use pivot_core::planner::make_plan;
-use pivot_core::relations::Relations;
-use pivot_core::scope::{ClusterName, Namespaces, Scope};
+use pivot_core::plugins::relations::Relations;
+use pivot_core::request::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::{GroupKind, Kind, KindLabels, Object};
 use pivot_worlds::KINDS;
 use serde_json::{Value, json};

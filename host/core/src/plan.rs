@@ -9,8 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::names;
-use crate::refusal::Refusal;
+use crate::messages::refusal::Refusal;
+use crate::objects::names;
 use crate::{GroupKind, Key, OwnerReference, Uid};
 
 mod foreseen;

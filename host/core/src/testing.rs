@@ -14,18 +14,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::added::add_to_plan;
-use crate::addition::Addition;
-use crate::inventory::Inventory;
-use crate::names;
-use crate::part::{Part, contains_object};
+use crate::discovery::inventory::Inventory;
+use crate::messages::refusal::Refusal;
+use crate::messages::risk::Risk;
+use crate::objects::names;
+use crate::objects::selector::{Part, contains_object};
 use crate::plan::{Fate, Plan};
+use crate::planner::add_to_plan::add_to_plan;
 use crate::planner::make_plan;
-use crate::reach::{Reach, is_looked_for};
-use crate::refusal::Refusal;
-use crate::relations::{Link, Need, Relations, Said};
-use crate::risk::Risk;
-use crate::scope::{ClusterName, Namespaces, Scope};
+use crate::plugins::reach::{Reach, is_looked_for};
+use crate::plugins::relations::{Link, Need, Relations, Said};
+use crate::request::manifest_object::Addition;
+use crate::request::scope::{ClusterName, Namespaces, Scope};
 use crate::{GroupKind, Key, Kind, KindLabels, Object, Uid};
 
 /// The kind with this name. A name that is not in this table is an infrastructure provider's kind: listed, but not moved on its

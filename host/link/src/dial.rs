@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use pivot_core::plugin_set::PluginSet;
+use pivot_core::records::plugin_set::PluginSet;
 use pivot_places::Place;
 use tokio::io::duplex;
 use tokio::net::TcpStream;

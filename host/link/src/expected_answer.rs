@@ -3,7 +3,7 @@
 //! A compromised agent can give any answer. It is believed about its own objects. But its answers are copied into the parent
 //! cluster. There, an object of another namespace, or with a name that is a path, would belong to another user.
 
-use pivot_core::usable::{odd_id, odd_name};
+use pivot_core::request::validate::{odd_id, odd_name};
 use pivot_core::{Key, Kind, Meta};
 use pivot_places::{PlaceError, Result};
 use serde_json::Value;

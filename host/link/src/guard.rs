@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 
 use pivot_core::Kind;
-use pivot_core::kind::is_kubernetes_group;
-use pivot_core::names::SECRETS_OF_ONE_CLUSTER;
-use pivot_core::record::record_namespace_manifest;
-use pivot_core::usable::{odd_kind, odd_name, odd_version};
+use pivot_core::objects::kind::is_kubernetes_group;
+use pivot_core::objects::names::SECRETS_OF_ONE_CLUSTER;
+use pivot_core::records::record::record_namespace_manifest;
+use pivot_core::request::validate::{odd_kind, odd_name, odd_version};
 use pivot_places::{Access, Place, PlaceError, Result};
 use serde_json::Value;
 
@@ -159,7 +159,7 @@ fn invalid_word(ask: &LinkRequest) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::names::MARK;
+    use pivot_core::objects::names::MARK;
     use pivot_core::{GroupKind, Key, KindLabels};
     use pivot_places::{Change, Preconditions, ServicePath, builtin_kinds};
     use serde_json::json;

@@ -1,6 +1,6 @@
 //! The requests of a link: the verbs of [`Place`](pivot_places::Place) as values.
 
-use pivot_core::plugin_set::PluginSet;
+use pivot_core::records::plugin_set::PluginSet;
 use pivot_core::{Key, Kind};
 use pivot_places::{Access, Change, Closing, Identity, Opening, Patch, Preconditions, ServicePath};
 use serde::{Deserialize, Serialize};

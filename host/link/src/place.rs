@@ -15,10 +15,11 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use pivot_core::plugin_set::PluginSet;
-use pivot_core::route::EndKind;
-use pivot_core::usable::odd_definition;
-use pivot_core::{Key, Kind, Meta, Object, words};
+use pivot_core::messages::safe_text;
+use pivot_core::records::plugin_set::PluginSet;
+use pivot_core::records::route::EndKind;
+use pivot_core::request::validate::odd_definition;
+use pivot_core::{Key, Kind, Meta, Object};
 use pivot_places::{
     Access, AgentDescription, Budget, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing,
     Opening, Pace, Patch, Place, PlaceError, Preconditions, Result, ServicePath, Share, Throttled,
@@ -217,7 +218,7 @@ fn bound_hello(hello: Hello) -> Result<Hello> {
     let plugins = hello.finishes_with.map(|plugins| {
         plugins.into_bounded().ok_or_else(|| unbelievable_error("it has more plugins than a move can have"))
     });
-    Ok(Hello { label: words::to_line(&hello.label, LABEL), finishes_with: plugins.transpose()?, ..hello })
+    Ok(Hello { label: safe_text::to_line(&hello.label, LABEL), finishes_with: plugins.transpose()?, ..hello })
 }
 
 fn not_connected_error() -> PlaceError {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::names::{FINISHED, LOCK, RECORD, ROLLED_BACK};
+use pivot_core::objects::names::{FINISHED, LOCK, RECORD, ROLLED_BACK};
 use pivot_core::{Kind, Object};
 use pivot_places::{Place, PlaceError, Result, builtin_kinds};
 use tokio::sync::{Mutex, watch};

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::link_request::LinkRequest;
 
-pub(crate) use pivot_core::names::STATE as OURS;
+pub(crate) use pivot_core::objects::names::STATE as OURS;
 
 /// The access that a request asks for.
 pub(crate) struct RequestedAccess {

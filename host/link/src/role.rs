@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use pivot_core::names::{GROUP_CLUSTER, MARK};
+use pivot_core::objects::names::{GROUP_CLUSTER, MARK};
 use pivot_core::{Key, Kind, Meta, Object, Uid};
 use pivot_places::{Access, Patch, Place, PlaceError, Preconditions, Result, Subresource};
 use serde_json::{Map, Value, json};
@@ -94,7 +94,7 @@ impl Role {
             LinkRequest::Patch { kind, key, mut patch } => {
                 let named = metadata_of(&patch.body).and_then(|metadata| metadata.get("uid")).cloned();
                 let uid = find_marked_uid(place, &kind, &key, named.as_ref().and_then(Value::as_str)).await?;
-                pivot_core::merge::apply_patch(&mut patch.body, &json!({"metadata": {"uid": uid}}));
+                pivot_core::objects::merge::apply_patch(&mut patch.body, &json!({"metadata": {"uid": uid}}));
                 Ok(LinkRequest::Patch { kind, key, patch })
             }
             LinkRequest::Delete { kind, key, preconditions } => {
@@ -196,7 +196,8 @@ async fn has_marked_owner(place: &dyn Place, object: &Object) -> Result<bool> {
 mod tests {
     use std::sync::Arc;
 
-    use pivot_core::{KindLabels, pause};
+    use pivot_core::KindLabels;
+    use pivot_core::objects::pause;
     use pivot_memory::MemoryPlace;
     use pivot_places::{Change, builtin_kinds};
 
@@ -394,7 +395,7 @@ mod tests {
             let change = pause::pause_patch(&before).unwrap().unwrap();
             let paused = pause::with_undo(&before.value().unwrap(), change, "1");
             let mut after = before.value().unwrap();
-            pivot_core::merge::apply_patch(&mut after, &paused);
+            pivot_core::objects::merge::apply_patch(&mut after, &paused);
             let after = place.insert(after).unwrap();
             fine.extend([paused, pause::undo_patch(&after.meta, "1").unwrap()]);
         }

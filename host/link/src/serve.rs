@@ -14,7 +14,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::Kind;
-use pivot_core::plugin_set::PluginSet;
+use pivot_core::records::plugin_set::PluginSet;
 use pivot_places::{Event, Listing, MetaListing, Place, PlaceError, Result};
 use serde::Serialize;
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore, oneshot};

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
-use pivot_core::words::to_line;
+use pivot_core::messages::safe_text::to_line;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

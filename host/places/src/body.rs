@@ -1,6 +1,7 @@
 //! Metadata rules for the places that store objects themselves.
 
-use pivot_core::{Key, Kind, Uid, merge};
+use pivot_core::objects::merge;
+use pivot_core::{Key, Kind, Uid};
 use serde_json::{Value, json};
 
 use crate::place::{PlaceError, Preconditions, Result, Subresource};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pivot_core::held::Held;
+use pivot_core::objects::memory_budget::Held;
 
 use crate::place::PlaceError;
 

@@ -27,7 +27,7 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use http::Method;
-use pivot_core::route::EndKind;
+use pivot_core::records::route::EndKind;
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Uid};
 use serde::Deserialize;
 use serde_json::{Value, json};

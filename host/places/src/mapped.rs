@@ -9,8 +9,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use pivot_core::mapping::NamespaceMap;
-use pivot_core::route::EndKind;
+use pivot_core::records::route::EndKind;
+use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::{Key, Kind, Object};
 use serde_json::Value;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use pivot_core::plugin_set::PluginSet;
-use pivot_core::route::EndKind;
+use pivot_core::records::plugin_set::PluginSet;
+use pivot_core::records::route::EndKind;
 use pivot_core::{Key, Kind, Meta, Object, Uid};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -245,7 +245,10 @@ fn unreachable_error(host: &str, why: impl Into<Box<dyn std::error::Error + Send
         why = format!("{why}: {cause}");
         next = cause.source();
     }
-    RegistryError::Unreachable { host: host.to_owned(), why: pivot_core::words::to_line(&why, 300) }
+    RegistryError::Unreachable {
+        host: host.to_owned(),
+        why: pivot_core::messages::safe_text::to_line(&why, 300),
+    }
 }
 
 /// Describes why TLS failed. A server without TLS answers with bytes that aren't a TLS message.

@@ -1,6 +1,6 @@
 //! Errors of a registry.
 
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use pivot_vetting::bundles::BundleError;
 
 /// Most characters of a registry's own words that are printed.

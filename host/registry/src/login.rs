@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use docker_credential::{CredentialRetrievalError, DockerCredential, get_credential_from_reader};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 
 use crate::error::RegistryError;
 

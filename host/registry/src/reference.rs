@@ -27,7 +27,8 @@ impl RegistryReference {
     /// Parses a reference that a user typed. No part has a default: neither `latest` nor an unnamed registry is a safe source
     /// of plugins.
     pub fn parse(typed: &str) -> Result<Self, RegistryError> {
-        let no = |why| RegistryError::Reference(pivot_core::words::escape_line(typed, LONGEST), why);
+        let no =
+            |why| RegistryError::Reference(pivot_core::messages::safe_text::escape_line(typed, LONGEST), why);
         if typed.len() > LONGEST {
             return Err(no("it is too long"));
         }

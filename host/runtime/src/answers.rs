@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::hooks::{Finding, Relation, Settlement, Severity};
-use pivot_core::merge::restoration::{NotStatus, copy_field};
-use pivot_core::shell::Kubectl;
-use pivot_core::{GroupKind, Key, Object, merge};
+use pivot_core::messages::shell::Kubectl;
+use pivot_core::objects::merge;
+use pivot_core::objects::merge::restoration::{NotStatus, copy_field};
+use pivot_core::plugins::hooks::{Finding, Relation, Settlement, Severity};
+use pivot_core::{GroupKind, Key, Object};
 use serde_json::Value;
 
 use crate::context::RunContext;

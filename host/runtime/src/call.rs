@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use pivot_core::Key;
-use pivot_core::hooks::Point;
+use pivot_core::plugins::hooks::Point;
 use tracing::{Instrument, debug_span, field};
 use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{Store, Trap, WasmBacktrace};

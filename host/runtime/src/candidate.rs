@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::hooks::Hook;
+use pivot_core::plugins::hooks::Hook;
 use pivot_vetting::permissions::{Declaration, Limits};
 use wasmtime::component::{Component, InstancePre, Linker};
 

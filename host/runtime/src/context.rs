@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pivot_core::hooks::Hook;
-use pivot_core::mapping::NamespaceMap;
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::{Both, Key, Object};
 use pivot_vetting::permissions::{Declaration, Grants, Limits};
 use tracing::Level;

@@ -1,7 +1,7 @@
 //! Parses a plugin's description of itself.
 
-use pivot_core::hooks::Hook;
-use pivot_core::reach::{EVERYWHERE, Reach};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::plugins::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
 use pivot_vetting::permissions::valid_names::{check_name, check_version, is_kind, is_label};
 use pivot_vetting::permissions::{Change, Declaration, Read, Versions, side_of};

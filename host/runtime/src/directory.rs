@@ -10,7 +10,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 #[cfg(unix)]
 use cap_std::fs::{MetadataExt as _, OpenOptionsExt as _};
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use pivot_vetting::bundles::kind::WASM;
 use pivot_vetting::digest::sha256;
 

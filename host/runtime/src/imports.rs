@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use pivot_core::network::Network;
-use pivot_core::providers::Provider;
+use pivot_core::checks::providers::Provider;
+use pivot_core::request::network::Network;
 use pivot_core::{GroupKind, Key, Object};
 use pivot_vetting::permissions::{self, Extent, Pattern, Read};
 use tokio::sync::Semaphore;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::future;
-use pivot_core::hooks::{Description, Hook};
+use pivot_core::plugins::hooks::{Description, Hook};
 use pivot_vetting::digest::sha256;
 use pivot_vetting::permissions::{self, Declaration, Limits, LockEntry, OperatorFile, summarize_risks};
 use pivot_vetting::signatures::card;

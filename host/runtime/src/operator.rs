@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pivot_core::shell::quote;
+use pivot_core::messages::shell::quote;
 use pivot_vetting::bundles::kind::WASM;
 use pivot_vetting::permissions::{GRANTS_FILE, LOCK_FILE, LockEntry, LockFile, OperatorFile};
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Object};
 use pivot_vetting::permissions::{Declaration, Grants, OnFailure};
 use pivot_vetting::signatures::judge::AcceptedClaim;

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pivot_core::network::{Network, is_reachable};
+use pivot_core::request::network::{Network, is_reachable};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;

@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pivot_core::providers::Provider;
-use pivot_core::{GroupKind, Object, Side, names};
+use pivot_core::checks::providers::Provider;
+use pivot_core::objects::names;
+use pivot_core::{GroupKind, Object, Side};
 
 /// A question for objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub struct Probe {
     /// Longest wait.
     pub timeout: Duration,
     /// Addresses that are reachable because the operator named them, although no name pattern covers them.
-    pub named: Vec<pivot_core::network::Network>,
+    pub named: Vec<pivot_core::request::network::Network>,
 }
 
 /// The answer of an endpoint.

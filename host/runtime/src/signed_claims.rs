@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pivot_core::hooks::Hook;
+use pivot_core::plugins::hooks::Hook;
 use pivot_vetting::permissions::{Declaration, LockFile, build_card};
 use pivot_vetting::signatures::card::Card;
 use pivot_vetting::signatures::judge::{AcceptedClaim, Purpose, Subject};

@@ -6,8 +6,9 @@
 
 use std::borrow::Cow;
 
-pub(crate) use pivot_core::words::to_line;
-use pivot_core::{Key, Object, names};
+pub(crate) use pivot_core::messages::safe_text::to_line;
+use pivot_core::objects::names;
+use pivot_core::{Key, Object};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! JSON objects that are read field by field. Derived code would accept a list for a struct, and `null` for a missing field. An
 //! unread field is refused by name.
 
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use serde_json::{Map, Value};
 
 use crate::json::{JsonError, NAME};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 

@@ -17,7 +17,7 @@ mod write;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pivot_core::names::RECORD_NAMESPACE;
+use pivot_core::objects::names::RECORD_NAMESPACE;
 use pivot_core::{GroupKind, Key, Kind, Object};
 // The name by which `body` imports from its crate.
 use pivot_places as place;

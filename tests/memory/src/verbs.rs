@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
-use pivot_core::route::EndKind;
-use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge};
+use pivot_core::objects::merge;
+use pivot_core::records::route::EndKind;
+use pivot_core::{GroupKind, Key, Kind, Object, Uid};
 use pivot_places::{
     Access, AgentDescription, Capabilities, Change, Event, Identity, Listing, MetaListing, Patch, Place,
     Preconditions, Result, Subresource, Throttled,

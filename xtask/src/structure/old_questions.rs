@@ -1,4 +1,4 @@
-//! Counts the lines that ask an option or a record what the ends or the route of a move (`host/core/src/route.rs`) have decided.
+//! Counts the lines that ask an option or a record what the ends or the route of a move (`host/core/src/records/route.rs`) have decided.
 //!
 //! The number can only become smaller: `xtask/old-questions.txt` is compared with the files of this commit and the one before.
 

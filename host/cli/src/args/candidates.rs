@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use clap::{Arg, ValueHint};
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::{ArgValueCompleter, complete};
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
 
 use super::command::command;
 

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pivot_core::Side;
-use pivot_core::risk::{AcceptedBy, Risk};
-use pivot_core::saved_plan::Decisions;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::messages::risk::{AcceptedBy, Risk};
+use pivot_core::records::saved_plan::Decisions;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options, Resume, Rollback};
 
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};

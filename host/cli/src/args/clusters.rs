@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::scope::{ClusterName, Namespaces};
-use pivot_core::usable::odd_name;
+use pivot_core::request::scope::{ClusterName, Namespaces};
+use pivot_core::request::validate::odd_name;
 
 use super::usage::{Result, usage};
 

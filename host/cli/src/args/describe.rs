@@ -1,7 +1,7 @@
 //! A Cluster to show: which, where, and how much of it.
 
 use pivot_core::describe::{Filter, View};
-use pivot_core::usable::odd_name;
+use pivot_core::request::validate::odd_name;
 
 use super::between::{SourceEnd, source_end};
 use super::flags::{ConnectionArgs, DescribeCluster, FromCluster};

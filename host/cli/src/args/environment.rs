@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue};
-use pivot_core::words::find_similar;
+use pivot_core::messages::safe_text::find_similar;
 
 use super::risks::RISKY_FLAGS;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use clap_complete::Shell;
-use pivot_core::names::RECORD_NAMESPACE;
-use pivot_core::risk::AcceptedBy;
+use pivot_core::messages::risk::AcceptedBy;
+use pivot_core::objects::names::RECORD_NAMESPACE;
 use pivot_engine::Options;
 
 use super::plugins::{PluginArgs, PluginVerb, Signing};

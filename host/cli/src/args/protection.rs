@@ -1,7 +1,7 @@
 //! What a cluster that manages itself is protected from. The doc comments are the help texts.
 
 use clap::{ArgAction, Args};
-use pivot_core::usable::odd_name;
+use pivot_core::request::validate::odd_name;
 
 /// Which objects, and from whom.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]

@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, StyledStr, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
-use pivot_core::risk::{AcceptedBy, AcceptedRisks, Risk};
-use pivot_core::{GroupKind, typed};
+use pivot_core::GroupKind;
+use pivot_core::messages::risk::{AcceptedBy, AcceptedRisks, Risk};
+use pivot_core::request::selector_syntax;
 
 use super::usage::{Result, usage};
 
@@ -117,7 +118,7 @@ pub(super) fn read_risks(typed: &[String], by: AcceptedBy) -> Result<(AcceptedRi
             (false, Some(_)) => return usage(format!("--accept {text:?}: {code} takes no kind")),
             (true, None | Some("*")) => without_kind.push(risk),
             (true, Some(list)) if list.contains([',', ' ']) => without_kind.push(risk),
-            (true, Some(kind)) => match typed::parse_kind(kind) {
+            (true, Some(kind)) => match selector_syntax::parse_kind(kind) {
                 Ok(kind) => accepted.insert_kind(risk, kind),
                 Err(why) => return usage(format!("--accept {text:?}: {why}")),
             },

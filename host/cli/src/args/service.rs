@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use pivot_core::names::RECORD_NAMESPACE;
-use pivot_core::network::Network;
-use pivot_core::part::Part;
-use pivot_core::typed;
+use pivot_core::objects::names::RECORD_NAMESPACE;
+use pivot_core::objects::selector::Part;
+use pivot_core::request::network::Network;
+use pivot_core::request::selector_syntax;
 use pivot_link::check_address;
 
 use super::plugins::PluginArgs;
@@ -49,7 +49,7 @@ pub(crate) struct Controlled {
     ///
     /// KIND.group, KIND.group/NS/NAME, KIND.group:LABEL=VALUE or KIND.group/NS/*:LABEL=VALUE; can be repeated. A Pivot can do this for
     /// objects in its namespace. Use this flag for others that each cluster needs: credentials, classes and policies.
-    #[arg(long, value_name = "PART", value_parser = typed::parse_part, help_heading = "Moves")]
+    #[arg(long, value_name = "PART", value_parser = selector_syntax::parse_part, help_heading = "Moves")]
     pub(crate) also_copy: Vec<Part>,
     /// Allow kubeconfigs in Secrets to use this network of special addresses (127.0.0.0/8); can be repeated
     ///
@@ -105,7 +105,7 @@ pub(crate) struct ControllerManifests {
     #[arg(long, value_name = "SECRET", help_heading = "Agents")]
     pub(crate) agents_secret: Option<String>,
     /// Also copy these objects with every move out of the cluster; can be repeated
-    #[arg(long, value_name = "PART", value_parser = typed::parse_part, help_heading = "Moves")]
+    #[arg(long, value_name = "PART", value_parser = selector_syntax::parse_part, help_heading = "Moves")]
     pub(crate) also_copy: Vec<Part>,
 }
 

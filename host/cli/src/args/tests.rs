@@ -18,8 +18,8 @@ use std::time::Duration;
 use clap::CommandFactory;
 use expect_test::{Expect, expect};
 use pivot_core::Side;
-use pivot_core::risk::Risk;
-use pivot_core::scope::Namespaces;
+use pivot_core::messages::risk::Risk;
+use pivot_core::request::scope::Namespaces;
 use pivot_engine::{DryRun, Resume, Rollback};
 
 use super::clusters::Namespace;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pivot_core::mapping::NamespaceMap;
+use pivot_core::request::mapping::NamespaceMap;
 use pivot_engine::Options;
 
 use super::usage::{Result, usage};

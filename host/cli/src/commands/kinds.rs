@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::GroupKind;
-use pivot_core::refusal::risks_to_accept;
-use pivot_core::risk::AcceptedRisks;
+use pivot_core::messages::refusal::risks_to_accept;
+use pivot_core::messages::risk::AcceptedRisks;
 use pivot_engine::{Exit, Failure, MoveStatus, NoWatcher, Resume, Setup, run};
 
 use super::{Command, MoveOrResume, UNTOUCHED};

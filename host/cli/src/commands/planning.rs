@@ -1,8 +1,8 @@
 //! The result of planning: shows a plan as text, document or picture, and saves it in a file.
 
 use pivot_core::plan::{Note, Plan};
-use pivot_core::saved_plan::Decisions;
-use pivot_core::scope::Scope;
+use pivot_core::records::saved_plan::Decisions;
+use pivot_core::request::scope::Scope;
 use pivot_engine::{Exit, Failure, MoveStatus, Stop};
 
 use super::{Command, UNTOUCHED};

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::grouped::MAX_LISTED_NAMES;
-use pivot_core::refusal::Refusal;
+use pivot_core::messages::grouping::MAX_LISTED_NAMES;
+use pivot_core::messages::refusal::Refusal;
 use pivot_engine::{Exit, Failure, NoWatcher, Setup, Stop, run};
 use tokio::time::{Instant, sleep};
 

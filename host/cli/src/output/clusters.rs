@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::grouped::{format_number, plural_kind};
+use pivot_core::messages::grouping::{format_number, plural_kind};
 use pivot_core::plan::Plan;
 use pivot_core::{GroupKind, Key};
 

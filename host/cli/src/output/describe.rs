@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use pivot_core::describe::{
     Columns, Condition, NamedObject, Node, Problem, Replicas, Subject, Tone, Tree, format_age,
 };
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use serde::Serialize;
 
 use super::document::Document;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pivot_core::hooks::PluginFinding;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
 use pivot_core::plan::Plan;
-use pivot_core::record::{Finished, Phase, Record, RolledBackMove};
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
-use pivot_core::scope::Scope;
+use pivot_core::plugins::hooks::PluginFinding;
+use pivot_core::records::record::{Finished, Phase, Record, RolledBackMove};
+use pivot_core::request::scope::Scope;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{
     Awaited, Exit, Failure, HeldObject, LeaseStatus, Leftover, MoveStatus, Report, Situation, Status, Stop,

@@ -2,12 +2,12 @@
 //! danger.
 
 use jiff::Timestamp;
-use pivot_core::grouped::{MAX_LISTED_NAMES, format_number, group_items};
-use pivot_core::hooks::Severity;
-use pivot_core::record::{Phase, Record};
-use pivot_core::refusal::some_of;
-use pivot_core::risk::Risk;
-use pivot_core::soft::is_cluster;
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_number, group_items};
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::risk::Risk;
+use pivot_core::plugins::hooks::Severity;
+use pivot_core::records::record::{Phase, Record};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{Awaited, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pivot_core::grouped::MAX_LISTED_NAMES;
-use pivot_core::hooks::Severity;
+use pivot_core::messages::grouping::MAX_LISTED_NAMES;
+use pivot_core::messages::risk::Risk;
 use pivot_core::plan::Plan;
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
+use pivot_core::plugins::hooks::Severity;
+use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{Awaited, Event, LeaseState, Verb};
 use serde::{Serialize, Serializer};

@@ -1,6 +1,6 @@
 //! Text helpers: columns and counts.
 
-use pivot_core::grouped::format_number;
+use pivot_core::messages::grouping::format_number;
 
 use super::text::{Text, one_line};
 

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use pivot_core::Key;
+use pivot_core::messages::refusal::Refusal;
 use pivot_core::plan::{Fate, Note, Plan, Stay, Step};
-use pivot_core::refusal::Refusal;
-use pivot_core::scope::Scope;
+use pivot_core::request::scope::Scope;
 use pivot_engine::{MoveStatus, Summary};
 use serde::Serialize;
 use serde_json::Value;

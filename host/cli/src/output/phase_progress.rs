@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use pivot_core::grouped::format_number;
-use pivot_core::record::Phase;
+use pivot_core::messages::grouping::format_number;
+use pivot_core::records::record::Phase;
 use pivot_engine::Verb;
 
 use super::events::{done_word, phase_line};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use pivot_core::Key;
-use pivot_core::grouped::format_number;
+use pivot_core::messages::grouping::format_number;
 use pivot_core::plan::{Fate, Plan, Step};
 
 use super::page::PlanPage;

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::Key;
-use pivot_core::grouped::{MAX_LISTED_NAMES, format_number, format_objects, group_items};
-use pivot_core::mapping::NamespaceMap;
+use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_number, format_objects, group_items};
 use pivot_core::plan::{Fate, Plan, Stay, Step};
+use pivot_core::request::mapping::NamespaceMap;
 
 use super::clusters::cluster_rows;
 use super::document::PlanDocument;

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pivot_core::hooks::Severity;
 use pivot_core::plan::Plan;
-use pivot_core::record::Phase;
+use pivot_core::plugins::hooks::Severity;
+use pivot_core::records::record::Phase;
 use pivot_engine::{Event, LeaseState, MoveStatus, Verb, Watcher};
 
 use super::events::Level;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::part::Part;
-use pivot_core::reach::EVERYWHERE;
-use pivot_core::refusal::some_of;
-use pivot_core::remedy::{Installation, Remedy};
-use pivot_core::risk::Risk;
-use pivot_core::scope::ClusterName;
-use pivot_core::shell::{Kubectl, quote};
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::remedy::{Installation, Remedy};
+use pivot_core::messages::risk::Risk;
+use pivot_core::messages::shell::{Kubectl, quote};
+use pivot_core::objects::selector::Part;
+use pivot_core::plugins::reach::EVERYWHERE;
+use pivot_core::request::scope::ClusterName;
 use pivot_core::{Both, GroupKind, Key, Side};
 use pivot_engine::{Failure, OneSidedMove, Stop};
 use pivot_places::PlaceError;

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use pivot_core::messages::refusal::Refusal;
 use pivot_core::plan::Plan;
-use pivot_core::refusal::Refusal;
 use pivot_engine::{Event, Watcher};
 use serde_json::Value;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use pivot_core::Key;
-use pivot_core::hooks::Severity;
 use pivot_core::plan::Plan;
+use pivot_core::plugins::hooks::Severity;
 use pivot_engine::Event;
 use serde::Serialize;
 

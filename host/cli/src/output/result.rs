@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pivot_core::GroupKind;
-use pivot_core::grouped::format_number;
+use pivot_core::messages::grouping::format_number;
 use pivot_engine::{Report, RolledBack};
 
 use super::lines;

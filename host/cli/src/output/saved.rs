@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::grouped::{MAX_LISTED_NAMES, format_number, format_objects, group_items};
+use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_number, format_objects, group_items};
+use pivot_core::messages::refusal::some_of;
 use pivot_core::plan::InTarget;
-use pivot_core::refusal::some_of;
-use pivot_core::saved_plan::{Aspect, Difference, SavedFate, SavedPlan, SavedStep};
+use pivot_core::records::saved_plan::{Aspect, Difference, SavedFate, SavedPlan, SavedStep};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::Options;
 

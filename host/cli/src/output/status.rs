@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::grouped::{format_number, format_objects, plural_kind};
-use pivot_core::record::{FinishAlone, Finished, Phase, Record, RolledBackMove};
-use pivot_core::refusal::some_of;
-use pivot_core::remedy::Remedy;
-use pivot_core::{GroupKind, Key, Side, words};
+use pivot_core::messages::grouping::{format_number, format_objects, plural_kind};
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::safe_text;
+use pivot_core::records::record::{FinishAlone, Finished, Phase, Record, RolledBackMove};
+use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{LeaseStatus, Leftover, MoveStatus, OneSidedMove, Situation, Status, WaitingCopies};
 
 use super::lines;
@@ -264,7 +265,7 @@ fn phase_text(one: &MoveStatus) -> String {
 
 /// Returns the directory and the time of a handover.
 fn handover_text(record: &Record) -> String {
-    let shown = |text: &str| words::to_line(text, SHOWN);
+    let shown = |text: &str| safe_text::to_line(text, SHOWN);
     record
         .handover
         .as_ref()

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::grouped::{MAX_LISTED_NAMES, format_number, format_objects};
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
+use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_number, format_objects};
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
 use pivot_core::{Both, GroupKind, Key};
 use pivot_engine::{Failure, Lines, Stop};
 

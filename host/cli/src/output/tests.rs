@@ -15,12 +15,12 @@ mod status;
 mod texts;
 
 use expect_test::{Expect, expect};
-use pivot_core::hooks::{Finding, PluginFinding, Severity};
-use pivot_core::mapping::NamespaceMap;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::risk::Risk;
 use pivot_core::plan::{Fate, KeepReason, Note, Plan, Stay, StayReason, Step, Why};
-use pivot_core::record::Phase;
-use pivot_core::refusal::Refusal;
-use pivot_core::risk::Risk;
+use pivot_core::plugins::hooks::{Finding, PluginFinding, Severity};
+use pivot_core::records::record::Phase;
+use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::{Both, GroupKind, Key, OwnerReference, Side, Uid};
 use pivot_engine::{Awaited, Event, Failure, LeaseState, Summary, Verb, Watcher};
 

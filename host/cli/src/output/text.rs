@@ -5,7 +5,7 @@
 //! begins a line. Each line is made harmless here, where it is written, whatever its parts are.
 
 use anstyle::Style;
-use pivot_core::words::{escape_line, is_hidden};
+use pivot_core::messages::safe_text::{escape_line, is_hidden};
 use serde::Serialize;
 use serde_saphyr::SerializerOptions;
 

@@ -1,7 +1,7 @@
 //! The end of a plan: whether a move would be refused, and the command that carries the plan out.
 
+use pivot_core::messages::refusal::Refusal;
 use pivot_core::plan::Plan;
-use pivot_core::refusal::Refusal;
 
 use super::lines::count_text;
 use super::reported::Reported;
@@ -83,7 +83,7 @@ impl PlanVerdict {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::risk::Risk;
+    use pivot_core::messages::risk::Risk;
     use pivot_engine::Event;
 
     use super::super::tests::small_plan;

@@ -1,12 +1,12 @@
 //! The result of verifying a directory, for people.
 
-use pivot_core::refusal::some_of;
+use pivot_core::messages::refusal::some_of;
 use pivot_places::{Examined, Manifest};
 
 use super::lines::count_text;
 use super::result::rows_of_kinds;
 use super::text::Text;
-use pivot_core::grouped::format_number;
+use pivot_core::messages::grouping::format_number;
 
 /// Most file names that are listed.
 const NAMES: usize = 8;

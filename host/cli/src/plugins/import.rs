@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io::Error;
 use std::path::Path;
 
-use pivot_core::shell::quote;
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
+use pivot_core::messages::shell::quote;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
 use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Runtime, Trust};

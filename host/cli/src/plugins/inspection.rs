@@ -1,7 +1,7 @@
 //! The description of a component for the operator who decides about it. The risks come first, and the vendor's words are
 //! quoted as the vendor's.
 
-use pivot_core::reach::{EVERYWHERE, Reach};
+use pivot_core::plugins::reach::{EVERYWHERE, Reach};
 use pivot_runtime::Inspection;
 use pivot_vetting::permissions::Read;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ pub(super) fn inspection_document(inspection: &Inspection) -> Value {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use pivot_core::hooks::Hook;
+    use pivot_core::plugins::hooks::Hook;
     use pivot_core::{GroupKind, Side};
     use pivot_vetting::permissions::{Declaration, Versions};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture, Shared};
 use pivot_core::plan::Note;
-use pivot_core::record::Pin;
+use pivot_core::records::record::Pin;
 use pivot_engine::{Hooks, Plugins};
 use pivot_runtime::Loaded;
 

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use pivot_core::shell::quote;
+use pivot_core::messages::shell::quote;
 use pivot_runtime::{LoadError, PluginIdentity, Refused};
 use serde_json::{Value, json};
 

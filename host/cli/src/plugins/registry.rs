@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pivot_core::shell::quote;
+use pivot_core::messages::shell::quote;
 use pivot_engine::Exit;
 use pivot_places::open_regular_file;
 use pivot_registry::{Pushed, Registry, RegistryError, RegistryReference};

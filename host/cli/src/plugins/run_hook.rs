@@ -7,9 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::hooks::{Finding, Hook, Point, Relation, Settlement, Severity};
-use pivot_core::refusal::some_of;
-use pivot_core::{Object, merge, words};
+use pivot_core::Object;
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::safe_text;
+use pivot_core::objects::merge;
+use pivot_core::plugins::hooks::{Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_engine::{Exit, describe_violation};
 use pivot_places::objects_of_file;
 use pivot_runtime::probe::Here;
@@ -207,7 +209,7 @@ async fn check_patch(
     match again.map_err(|error| format!("asked again after its patch was applied: {error}"))? {
         Answer::Patch(Some(again)) => {
             let paths: Vec<String> =
-                merge::paths(&again).iter().map(|path| words::to_line(path, 300)).collect();
+                merge::paths(&again).iter().map(|path| safe_text::to_line(path, 300)).collect();
             let paths = some_of(&paths, 8);
             Err(format!("its patch was applied, and asked again it still changes {paths}"))
         }

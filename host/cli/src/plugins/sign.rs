@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use pivot_engine::Exit;
 use pivot_places::read_regular_file;
 use pivot_runtime::Runtime;

@@ -64,7 +64,7 @@ fn fields() -> Vec<Case> {
     };
     let (status, rollback, resume) = ((STATUS, "source"), (ROLLBACK, "source"), (RESUME, "target"));
     let names: Vec<String> = (0..60_000).map(|n| format!("n{n}")).collect();
-    let format = pivot_core::record::FORMAT + 1;
+    let format = pivot_core::records::record::FORMAT + 1;
     vec![
         changed("of the future", status, "format", json!(format)),
         changed("of the future, to be undone", rollback, "format", json!(format)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use pivot_core::route::EndKind;
+use pivot_core::records::route::EndKind;
 use pivot_core::{Key, Kind, Meta, Object};
 use pivot_memory::MemoryPlace;
 use pivot_places::{

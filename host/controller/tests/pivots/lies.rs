@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pivot_core::record::{FORMAT, SUMMARY_FORMAT};
-use pivot_core::{GroupKind, Key, names};
+use pivot_core::objects::names;
+use pivot_core::records::record::{FORMAT, SUMMARY_FORMAT};
+use pivot_core::{GroupKind, Key};
 use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pivot_controller::GROUP;
-use pivot_core::{GroupKind, Key, names, typed};
+use pivot_core::objects::names;
+use pivot_core::request::selector_syntax;
+use pivot_core::{GroupKind, Key};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
@@ -145,7 +147,7 @@ async fn pivots_also_copy_only_in_their_namespace() {
         secret["metadata"]["labels"] = json!({"hand-on": label});
         stage.home.insert(secret).unwrap();
     }
-    stage.also_copy = BTreeSet::from([typed::parse_part("Secret/keys/*:hand-on=yes").unwrap()]);
+    stage.also_copy = BTreeSet::from([selector_syntax::parse_part("Secret/keys/*:hand-on=yes").unwrap()]);
     let running = stage.start();
     for other in ["Secret/keys/root", "Secret/keys/*", "Secret/keys/*:hand-on", "Node/n"] {
         stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"alsoCopy": [other], "accept": [{"code": "takeover-unchecked"}]}}));
@@ -190,7 +192,7 @@ async fn begun_move_keeps_its_also_copied_objects() {
     stage.home.insert(secret).unwrap();
     let held = Arc::new(AtomicBool::new(true));
     held_at(&stage.target, &held);
-    stage.also_copy = BTreeSet::from([typed::parse_part("Secret/keys/*:hand-on").unwrap()]);
+    stage.also_copy = BTreeSet::from([selector_syntax::parse_part("Secret/keys/*:hand-on").unwrap()]);
     let running = stage.start();
     stage.ask("a");
     stage.until("copying", |stage| stage.pivot("a").unwrap()["status"]["phase"] == "Copied").await;

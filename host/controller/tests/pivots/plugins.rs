@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use pivot_core::Both;
-use pivot_core::hooks::Description;
+use pivot_core::plugins::hooks::Description;
 use pivot_engine::hooks::{Hooks, RunContext};
 
 use crate::stage::Stage;

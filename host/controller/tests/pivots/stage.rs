@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_controller::{Controller, GROUP, Metrics, Opener, Settings, VERSION};
-use pivot_core::part::Part;
+use pivot_core::objects::selector::Part;
 use pivot_core::{Both, GroupKind, Key, Kind, KindLabels, Object};
 use pivot_engine::{Halt, Halter, Plugins};
 use pivot_link::AgentName;

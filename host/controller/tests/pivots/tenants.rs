@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pivot_core::copy_mark::CopyMark;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
-use pivot_core::{GroupKind, Key, KindLabels, Uid, names};
+use pivot_core::copies::mark::CopyMark;
+use pivot_core::objects::names;
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Severity};
+use pivot_core::{GroupKind, Key, KindLabels, Uid};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::{Access, PlaceError};

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::body::Body;
 use super::conditions::Condition;
-use crate::names::GROUP_CLUSTER;
+use crate::objects::names::GROUP_CLUSTER;
 
 /// Columns of one row. Values that an object lacks stay empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

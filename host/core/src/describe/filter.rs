@@ -2,7 +2,7 @@
 
 use super::conditions::Condition;
 use crate::Key;
-use crate::usable::odd_name;
+use crate::request::validate::odd_name;
 
 /// A filter for all objects, objects of one kind, or one object.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Objects of a Cluster, and their controllers.
 
 use super::body::Body;
-use crate::names::{GROUP_ADDONS, GROUP_CLUSTER, LABEL_CLUSTER};
-use crate::soft::cluster_name_of;
+use crate::discovery::implicit_links::cluster_name_of;
+use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::{GroupKind, Key, Object};
 
 /// Label on a Machine of a control plane, with any value.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::body::{Body, text_field};
 use super::members::Members;
-use crate::names::{GROUP_ADDONS, GROUP_CLUSTER};
+use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER};
 use crate::{GroupKind, Key, Object};
 
 /// Returns the kinds that the tree begins with.

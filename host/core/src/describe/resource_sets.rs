@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::body::text_field;
 use super::conditions::Condition;
-use crate::refusal::some_of;
+use crate::messages::refusal::some_of;
 
 /// Maximum number of resources that a message names.
 const MAX_LISTED_RESOURCES: usize = 3;

@@ -9,7 +9,8 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{GroupKind, Key, Kind, KindLabels, Object, merge};
+use crate::objects::merge;
+use crate::{GroupKind, Key, Kind, KindLabels, Object};
 
 const CAPI: &str = "cluster.x-k8s.io/v1beta2";
 const CONTROL: &str = "controlplane.cluster.x-k8s.io/v1beta2";

@@ -15,8 +15,8 @@ use super::references::{
     parse_reference,
 };
 use super::resource_sets::applied_condition;
-use crate::names::GROUP_CLUSTER;
-use crate::soft::is_cluster;
+use crate::discovery::implicit_links::is_cluster;
+use crate::objects::names::GROUP_CLUSTER;
 use crate::{GroupKind, Key, Object};
 
 /// Options for the content of the tree.

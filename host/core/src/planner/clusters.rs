@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::Key;
-use crate::inventory::Inventory;
-use crate::names::LABEL_CLUSTER;
+use crate::discovery::implicit_links::is_cluster;
+use crate::discovery::inventory::Inventory;
+use crate::objects::names::LABEL_CLUSTER;
 use crate::plan::{Step, Why};
-use crate::soft::is_cluster;
 
 /// Sets the Cluster of each step that has one.
 pub(super) fn set_clusters(steps: &mut [Step], inventory: &Inventory) {

@@ -3,22 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{clusters, mapping_check};
-use crate::exclude;
-use crate::fate::{fate_of, find_kept};
-use crate::graph::{Graph, Tie, matches_owner, owner_key};
-use crate::inventory::Inventory;
-use crate::order::{Order, order_selection};
+use crate::discovery::graph::{Graph, Tie, matches_owner, owner_key};
+use crate::discovery::implicit_links::{SoftLinks, soft_links};
+use crate::discovery::inventory::Inventory;
+use crate::messages::refusal::{Refusal, some_of};
+use crate::messages::remedy::Remedy;
+use crate::messages::risk::Risk;
+use crate::messages::safe_text;
+use crate::messages::shell::Kubectl;
+use crate::objects::names;
 use crate::plan::{Note, Plan, Stay, StayReason, Step, Why};
-use crate::refusal::{Refusal, some_of};
-use crate::relations::Relations;
-use crate::remedy::Remedy;
-use crate::risk::Risk;
-use crate::scope::Scope;
-use crate::select::select_objects;
-use crate::selection::{Chosen, Selection};
-use crate::shell::Kubectl;
-use crate::soft::{SoftLinks, soft_links};
-use crate::{GroupKind, Key, Object, OwnerReference, Side, names, words};
+use crate::planner::creation_order::{Order, order_selection};
+use crate::planner::fate::{fate_of, find_kept};
+use crate::plugins::relations::Relations;
+use crate::request::scope::Scope;
+use crate::selection::chosen_objects::{Chosen, Selection};
+use crate::selection::exclude;
+use crate::selection::select::select_objects;
+use crate::{GroupKind, Key, Object, OwnerReference, Side};
 
 /// Largest number of owners of a chain that are printed.
 const CHAIN_LIMIT: usize = 8;
@@ -160,7 +162,8 @@ impl Maker<'_> {
         let mut misnamed = owned.filter(|(reference, owner)| !matches_owner(reference, owner, &key));
         // The first is enough: there may be thousands.
         if let Some((reference, owner)) = misnamed.next() {
-            let written = words::to_line(&format!("{} {}", reference.group_kind(), reference.name), WRITTEN);
+            let written =
+                safe_text::to_line(&format!("{} {}", reference.group_kind(), reference.name), WRITTEN);
             refusals.push(Refusal::source(
                 "owner-misnamed",
                 key.clone(),

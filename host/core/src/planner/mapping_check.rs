@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::inventory::Inventory;
-use crate::mapping::references;
+use crate::discovery::inventory::Inventory;
+use crate::messages::refusal::{Refusal, some_of};
+use crate::messages::remedy::Remedy;
+use crate::messages::risk::Risk;
+use crate::messages::shell::Kubectl;
 use crate::plan::{Plan, Step};
-use crate::refusal::{Refusal, some_of};
-use crate::remedy::Remedy;
-use crate::risk::Risk;
-use crate::scope::Scope;
-use crate::shell::Kubectl;
+use crate::request::mapping::references;
+use crate::request::scope::Scope;
 use crate::{GroupKind, Key, Object, Side};
 
 /// Largest number of fields that a refusal names.

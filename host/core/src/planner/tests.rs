@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::select::{is_hierarchy, is_moved};
+use crate::selection::select::{is_hierarchy, is_moved};
 use crate::testing::{Case, kind};
 
 mod add;
@@ -348,10 +348,15 @@ fn fleet(clusters: usize, machines: usize) -> String {
 }
 
 fn work(case: &Case) -> (usize, usize) {
-    let soft = crate::soft::soft_links(&case.inventory);
+    let soft = crate::discovery::implicit_links::soft_links(&case.inventory);
     let mut notes = Vec::new();
-    let graph = crate::graph::Graph::new(&case.inventory, &soft, &case.relations, &mut notes);
-    let selection =
-        crate::select::select_objects(&case.inventory, &graph, &case.scope, &case.relations, &mut notes);
+    let graph = crate::discovery::graph::Graph::new(&case.inventory, &soft, &case.relations, &mut notes);
+    let selection = crate::selection::select::select_objects(
+        &case.inventory,
+        &graph,
+        &case.scope,
+        &case.relations,
+        &mut notes,
+    );
     (selection.visits, graph.len())
 }

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::hooks::Hook;
+use pivot_core::messages::refusal::some_of;
 use pivot_core::plan::Step;
-use pivot_core::reach;
-use pivot_core::record::Phase;
-use pivot_core::refusal::some_of;
-use pivot_core::release::{self, Entry, ReleaseFate, ReleaseKind, ReleaseList};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::plugins::reach;
+use pivot_core::records::record::Phase;
+use pivot_core::records::release::{self, Entry, ReleaseFate, ReleaseKind, ReleaseList};
 use pivot_core::{GroupKind, Key, Meta, Object, Side, Uid};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::json;

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use pivot_core::copy_content::CopyContent;
-use pivot_core::hooks::Hook;
+use pivot_core::copies::body;
+use pivot_core::copies::content::CopyContent;
+use pivot_core::objects::{merge, names};
 use pivot_core::plan::Step;
-use pivot_core::record::Phase;
-use pivot_core::release::comparable_content;
-use pivot_core::{Key, Meta, Object, OwnerReference, Side, Uid, body, merge, names};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::records::record::Phase;
+use pivot_core::records::release::comparable_content;
+use pivot_core::{Key, Meta, Object, OwnerReference, Side, Uid};
 use pivot_places::{Change, PlaceError, Subresource};
 use serde_json::{Value, json};
 

@@ -15,14 +15,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::hooks::Point;
-use pivot_core::inventory::Inventory;
-use pivot_core::record::{Handover, Record};
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{ReleaseFate, ReleaseList};
-use pivot_core::risk::Risk;
-use pivot_core::soft::is_cluster;
-use pivot_core::{Key, Side, Uid, words};
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::risk::Risk;
+use pivot_core::messages::safe_text;
+use pivot_core::plugins::hooks::Point;
+use pivot_core::records::record::{Handover, Record};
+use pivot_core::records::release::{ReleaseFate, ReleaseList};
+use pivot_core::{Key, Side, Uid};
 use pivot_places::{Begun, Closing, Identity};
 
 use crate::act::{imported, pausing, release};
@@ -66,7 +67,7 @@ pub(crate) async fn reopen_files(job: &Job, journal: &mut Journal) -> Result<(),
 pub(crate) fn describe_handed_over(record: &Record) -> String {
     let Record { move_id, handover, .. } = record;
     let (to, at) = handover.as_ref().map_or(("", ""), |handover| (&handover.directory, &handover.written_at));
-    let (to, at) = (words::to_line(to, MAX_PRINTED_CHARS), words::to_line(at, MAX_PRINTED_CHARS));
+    let (to, at) = (safe_text::to_line(to, MAX_PRINTED_CHARS), safe_text::to_line(at, MAX_PRINTED_CHARS));
     format!(
         "move {move_id} handed this source over in {to} ({at}): once a cluster has imported the files, finish the handover with that \
          cluster as its target; cancel the handover only if no cluster has imported them"

@@ -10,13 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::hooks::Hook;
-use pivot_core::inventory::Inventory;
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, ReleaseFate, ReleaseList};
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::{GroupKind, Key, Kind, Object, Side, body, merge, pause};
+use pivot_core::copies::body;
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::{merge, pause};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::records::release::{Entry, ReleaseFate, ReleaseList};
+use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
 use crate::act::live;
 use crate::act::release;

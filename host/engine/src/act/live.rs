@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
-use pivot_core::danger::is_dangerous;
-use pivot_core::inventory::Inventory;
-use pivot_core::names;
-use pivot_core::record::{Phase, Record};
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Pausing, ReleaseFate, ReleaseList};
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Meta, Side, Uid, pause};
+use pivot_core::discovery::dangerous_kinds::is_dangerous;
+use pivot_core::discovery::implicit_links::{is_cluster, is_cluster_class};
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::{names, pause};
+use pivot_core::records::record::{Phase, Record};
+use pivot_core::records::release::{Entry, Pausing, ReleaseFate, ReleaseList};
+use pivot_core::{GroupKind, Key, Meta, Side, Uid};
 
 use crate::act::pausing;
 use crate::act::retired::{self, Gone};

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Pausing, ReleaseFate, ReleaseList};
-use pivot_core::remedy::Remedy;
-use pivot_core::{Key, Side, Uid, pause};
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::objects::pause;
+use pivot_core::records::release::{Entry, Pausing, ReleaseFate, ReleaseList};
+use pivot_core::{Key, Side, Uid};
 
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;

@@ -1,8 +1,9 @@
 //! Creates the namespaces that the target doesn't have.
 
 use futures::FutureExt;
-use pivot_core::record::Phase;
-use pivot_core::{Key, Side, names};
+use pivot_core::objects::names;
+use pivot_core::records::record::Phase;
+use pivot_core::{Key, Side};
 use pivot_places::{Change, PlaceError};
 
 use crate::base::job::Job;

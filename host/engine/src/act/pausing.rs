@@ -9,15 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use pivot_core::hooks::Hook;
-use pivot_core::pause;
+use pivot_core::discovery::implicit_links::{is_cluster, is_cluster_class};
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::risk::Risk;
+use pivot_core::messages::safe_text;
+use pivot_core::objects::{merge, names, pause};
 use pivot_core::plan::Step;
-use pivot_core::record::{Phase, Record};
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Entry, Pausing, ReleaseFate, ReleaseList};
-use pivot_core::risk::Risk;
-use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, Uid, merge, names, words};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::records::record::{Phase, Record};
+use pivot_core::records::release::{Entry, Pausing, ReleaseFate, ReleaseList};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, Uid};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
@@ -436,7 +437,7 @@ async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses
                 None => {}
             }
             if let Some(manager) = pause::paused_by_another(&object).map_err(unreadable)? {
-                let manager = words::to_line(&manager, LONGEST_MANAGER);
+                let manager = safe_text::to_line(&manager, LONGEST_MANAGER);
                 found.by_others.push((key, format!("field manager {manager} set spec.paused")));
             } else {
                 found.forgotten.push(key);

@@ -6,9 +6,10 @@
 //! So the objects are paused in the reading, and the rest of the move is like any other. Objects that a confined move copies
 //! from other namespaces are treated in the same way.
 
-use pivot_core::inventory::Inventory;
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::objects::merge;
 use pivot_core::plan::Step;
-use pivot_core::{Object, Side, merge};
+use pivot_core::{Object, Side};
 
 use crate::act::pausing;
 use crate::base::job::Job;

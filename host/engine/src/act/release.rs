@@ -21,12 +21,16 @@ use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use pivot_core::hooks::Hook;
-use pivot_core::inventory::Inventory;
-use pivot_core::record::Phase;
-use pivot_core::release::{Entry, Pausing, ReleaseFate, ReleaseList, comparable_content, content_digest};
-use pivot_core::soft::is_cluster;
-use pivot_core::{GroupKind, Kind, Object, Side, Uid, body, merge, names};
+use pivot_core::copies::body;
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::objects::{merge, names};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::records::record::Phase;
+use pivot_core::records::release::{
+    Entry, Pausing, ReleaseFate, ReleaseList, comparable_content, content_digest,
+};
+use pivot_core::{GroupKind, Kind, Object, Side, Uid};
 use pivot_places::{PlaceError, Preconditions};
 use serde_json::{Value, json};
 use tokio::sync::watch;

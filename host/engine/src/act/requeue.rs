@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use pivot_core::pause::{self, Pending};
+use pivot_core::objects::pause::{self, Pending};
 use pivot_core::{Key, Kind, Side};
 use pivot_places::PlaceError;
 

@@ -8,10 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::names::GROUP_CLUSTER;
-use pivot_core::refusal::some_of;
-use pivot_core::risk::Risk;
-use pivot_core::soft::is_cluster;
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::GROUP_CLUSTER;
 use pivot_core::{GroupKind, Key, Side};
 
 use crate::base::events::Event;

@@ -20,11 +20,12 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join_all;
-use pivot_core::hooks::{Finding, Hook, PluginFinding, Settlement};
-use pivot_core::inventory::Inventory;
-use pivot_core::record::Phase;
-use pivot_core::release::{Entry, Pausing, ReleaseList};
-use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, names, pause};
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::objects::{names, pause};
+use pivot_core::plugins::hooks::{Finding, Hook, PluginFinding, Settlement};
+use pivot_core::records::record::Phase;
+use pivot_core::records::release::{Entry, Pausing, ReleaseList};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pivot_core::Side;
-use pivot_core::scope::ClusterName;
+use pivot_core::request::scope::ClusterName;
 
 /// Arguments of a resume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

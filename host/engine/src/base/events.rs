@@ -23,10 +23,10 @@ mod words;
 
 use std::sync::Arc;
 
-use pivot_core::hooks::{Finding, Severity};
+use pivot_core::messages::risk::Risk;
 use pivot_core::plan::{Note, Plan};
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
+use pivot_core::plugins::hooks::{Finding, Severity};
+use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key, Side};
 use serde::{Deserialize, Serialize};
 

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use pivot_core::copy_mark::CopyMark;
-use pivot_core::hooks::Hook;
-use pivot_core::plugin_set::PluginSet;
-use pivot_core::record::Phase;
-use pivot_core::refusal::Refusal;
-use pivot_core::release::{Entry, Pausing};
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::route::Route;
-use pivot_core::scope::ClusterName;
-use pivot_core::shell::Kubectl;
-use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
+use pivot_core::copies::mark::CopyMark;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::messages::shell::Kubectl;
+use pivot_core::objects::pause;
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::records::plugin_set::PluginSet;
+use pivot_core::records::record::Phase;
+use pivot_core::records::release::{Entry, Pausing};
+use pivot_core::records::route::Route;
+use pivot_core::request::scope::ClusterName;
+use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
 use crate::base::command::Command;
 use crate::base::events::{self, Event, Verb, Watcher};

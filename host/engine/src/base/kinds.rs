@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pivot_core::served::common_version;
+use pivot_core::checks::served_versions::common_version;
 use pivot_core::{Both, GroupKind, Kind, Side};
 
 use crate::base::outcome::failure::Failure;

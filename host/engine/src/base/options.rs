@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::addition::Addition;
-use pivot_core::names;
-use pivot_core::risk::AcceptedRisks;
-use pivot_core::saved_plan::{Decisions, SavedPlan};
-use pivot_core::scope::Scope;
+use pivot_core::messages::risk::AcceptedRisks;
+use pivot_core::objects::names;
+use pivot_core::records::saved_plan::{Decisions, SavedPlan};
+use pivot_core::request::manifest_object::Addition;
+use pivot_core::request::scope::Scope;
 use pivot_core::{Both, Key, Side, Uid};
 
 /// Extent of a dry run.

@@ -3,8 +3,8 @@
 //! Only the agent's own statement counts, and no other decision depends on it. An agent that lies only fails to finish its own
 //! move.
 
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
 
 use crate::base::job::Job;
 

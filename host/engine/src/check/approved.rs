@@ -4,10 +4,10 @@
 //! changed by then. On a difference, everything that can be undone is undone.
 
 use pivot_core::Side;
-use pivot_core::plugin_set::PluginSet;
-use pivot_core::record::Record;
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::saved_plan::{
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::records::plugin_set::PluginSet;
+use pivot_core::records::record::Record;
+use pivot_core::records::saved_plan::{
     Difference, End, Files, Found, SavedFate, SavedPlan, compare_with_found, content_of,
 };
 use pivot_places::{Identity, Place, PlaceError};

@@ -5,20 +5,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::collateral::{Bystander, find_lost_dependents};
-use pivot_core::hooks::Point;
+use pivot_core::checks::collateral::{Bystander, find_lost_dependents};
+use pivot_core::checks::preflight::check_moved_objects;
+use pivot_core::checks::providers::{Provider, check_providers};
+use pivot_core::checks::served_versions::check_served_versions;
+use pivot_core::checks::unusable_objects::{refuse_same_file, refuse_unusable};
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::messages::refusal::{Refusal, risks_to_accept, some_of};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::{AcceptedRisks, Risk};
+use pivot_core::objects::{names, pause};
 use pivot_core::plan::{Fate, InTarget, KeepReason};
-use pivot_core::preflight::check_moved_objects;
-use pivot_core::providers::{Provider, check_providers};
-use pivot_core::reach::is_read;
-use pivot_core::refusal::{Refusal, risks_to_accept, some_of};
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::{AcceptedRisks, Risk};
-use pivot_core::scope::Scope;
-use pivot_core::served::check_served_versions;
-use pivot_core::soft::is_cluster;
-use pivot_core::unusable_objects::{refuse_same_file, refuse_unusable};
-use pivot_core::{GroupKind, Key, Kind, Meta, Side, names, pause};
+use pivot_core::plugins::hooks::Point;
+use pivot_core::plugins::reach::is_read;
+use pivot_core::request::scope::Scope;
+use pivot_core::{GroupKind, Key, Kind, Meta, Side};
 use pivot_places::PlaceError;
 use serde::Deserialize;
 

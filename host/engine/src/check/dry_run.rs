@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
-use pivot_core::hooks::Hook;
+use pivot_core::copies::body;
+use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::plan::{ChangingHook, PluginChange, Step};
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::{Key, Side, body};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::{Key, Side};
 use pivot_places::{Change, PlaceError, STAND_IN_NAMESPACE};
 
 use crate::base::job::Job;

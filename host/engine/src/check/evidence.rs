@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::grouped::MAX_LISTED_NAMES;
-use pivot_core::inventory::Inventory;
-use pivot_core::readiness::{self, Asked, Expectation, Moved};
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::{Pausing, ReleaseFate, ReleaseList};
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::{GroupKind, Key, Kind, Object, Side, pause};
+use pivot_core::copies::readiness::{self, Asked, Expectation, Moved};
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::messages::grouping::MAX_LISTED_NAMES;
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::pause;
+use pivot_core::records::release::{Pausing, ReleaseFate, ReleaseList};
+use pivot_core::{GroupKind, Key, Kind, Object, Side};
 
 use crate::base::events::{Awaited, Event};
 use crate::base::job::Job;

@@ -8,15 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 
-use pivot_core::names::{self, MARK};
+use pivot_core::copies::body;
+use pivot_core::discovery::implicit_links::{TEMPLATE, is_cluster, is_cluster_class};
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::{self, MARK};
 use pivot_core::plan::{Fate, InTarget, Step};
-use pivot_core::record::Finished;
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::soft::{TEMPLATE, is_cluster, is_cluster_class};
-use pivot_core::{GroupKind, Key, Meta, Object, OwnerReference, Side, Uid, body};
+use pivot_core::records::record::Finished;
+use pivot_core::request::scope::{Namespaces, Scope};
+use pivot_core::{GroupKind, Key, Meta, Object, OwnerReference, Side, Uid};
 use pivot_places::PlaceError;
 
 use crate::base::events::Event;
@@ -284,7 +285,7 @@ fn is_for_all(snapshot: &Snapshot, step: &Step) -> bool {
 /// Owners don't show that, because the garbage collector has removed references to moved owners from the source's object.
 fn is_for_many(scope: &Scope, step: &Step) -> bool {
     let kind = &step.key.group_kind;
-    // Accepting a kind of Cluster API's own, whose controllers act on each object, shares nothing (`core/src/named.rs`).
+    // Accepting a kind of Cluster API's own, whose controllers act on each object, shares nothing (`core/src/selection/by_cluster.rs`).
     let accepted = scope.accept.contains_kind(Risk::Shared, kind) && kind.group != names::GROUP_CLUSTER;
     let passive = kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || accepted;
     !is_cluster(kind) && (step.cluster.is_none() || passive)

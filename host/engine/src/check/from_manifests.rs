@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::addition::{Added, Addition};
+use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::plan::Step;
-use pivot_core::record::Record;
-use pivot_core::refusal::{Refusal, some_of};
+use pivot_core::records::record::Record;
+use pivot_core::request::manifest_object::{Added, Addition};
 use pivot_core::{GroupKind, Key, Side};
 use pivot_places::PlaceError;
 

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pivot_core::collateral::{Bystander, find_new_dependents};
-use pivot_core::release::{ReleaseFate, ReleaseList};
-use pivot_core::risk::Risk;
+use pivot_core::checks::collateral::{Bystander, find_new_dependents};
+use pivot_core::messages::risk::Risk;
+use pivot_core::records::release::{ReleaseFate, ReleaseList};
 use pivot_core::{GroupKind, Kind, Meta};
 
 use crate::base::job::Job;

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::record::{FinishAlone, Finished, Phase, Record};
-use pivot_core::release::{ReleaseFate, ReleaseList};
-use pivot_core::soft::is_cluster;
-use pivot_core::{Both, Key, Meta, Uid, pause};
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::objects::pause;
+use pivot_core::records::record::{FinishAlone, Finished, Phase, Record};
+use pivot_core::records::release::{ReleaseFate, ReleaseList};
+use pivot_core::{Both, Key, Meta, Uid};
 
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::one_sided::OneSidedMove;

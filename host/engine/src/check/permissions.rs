@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::hooks::Hook;
-use pivot_core::reach::{EVERYWHERE, is_read};
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::remedy::Remedy;
-use pivot_core::route::{Ends, Route};
-use pivot_core::scope::Namespaces;
-use pivot_core::{Both, Kind, Side, names};
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::objects::names;
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::plugins::reach::{EVERYWHERE, is_read};
+use pivot_core::records::route::{Ends, Route};
+use pivot_core::request::scope::Namespaces;
+use pivot_core::{Both, Kind, Side};
 use pivot_places::{Access, PlaceError};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Tells source and target apart: moving a cluster onto itself would delete all of its objects.
 
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_places::{Change, Identity, PlaceError, Preconditions};
 

@@ -9,10 +9,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::record::{Finished, Phase, Record};
-use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::soft::is_cluster;
-use pivot_core::{Both, GroupKind, Key, Uid, names};
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::objects::names;
+use pivot_core::records::record::{Finished, Phase, Record};
+use pivot_core::request::scope::{Namespaces, Scope};
+use pivot_core::{Both, GroupKind, Key, Uid};
 
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::one_sided::OneSidedMove;

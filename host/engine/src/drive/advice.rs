@@ -3,7 +3,7 @@
 //! Only this file decides it, for a run that stops and for `status`. The answer depends only on a [`Situation`].
 
 use pivot_core::Side;
-use pivot_core::record::{Phase, Record};
+use pivot_core::records::record::{Phase, Record};
 use pivot_places::PlaceError;
 
 use crate::base::outcome::failure::{Failure, RUN_ACTIVE};
@@ -425,7 +425,7 @@ fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::scope::{Namespaces, Scope};
+    use pivot_core::request::scope::{Namespaces, Scope};
     use serde_json::json;
 
     use super::*;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::GroupKind;
-use pivot_core::hooks::Point;
-use pivot_core::record::{FinishAlone, Phase};
-use pivot_core::refusal::Refusal;
-use pivot_core::release::{ReleaseFate, ReleaseList};
-use pivot_core::risk::Risk;
-use pivot_core::soft::is_cluster;
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::risk::Risk;
+use pivot_core::plugins::hooks::Point;
+use pivot_core::records::record::{FinishAlone, Phase};
+use pivot_core::records::release::{ReleaseFate, ReleaseList};
 
 use crate::act::live::{self, KnownObjects};
 use crate::act::{lost_record, pausing, release, settle};

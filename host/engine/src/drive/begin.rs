@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use pivot_core::copy_mark::CopyMark;
-use pivot_core::record::{FinishAlone, Handover, Phase, Pin, Record, move_id_for, record_name};
-use pivot_core::route::{Ends, OtherTarget, Route};
-use pivot_core::{Both, Side, words};
+use pivot_core::copies::mark::CopyMark;
+use pivot_core::messages::safe_text;
+use pivot_core::records::record::{FinishAlone, Handover, Phase, Pin, Record, move_id_for, record_name};
+use pivot_core::records::route::{Ends, OtherTarget, Route};
+use pivot_core::{Both, Side};
 use tokio::time::Instant;
 
 use crate::base::clock::utc_now;
@@ -210,7 +211,7 @@ fn check_target(found: &FoundMove, record: &Record, ends: Ends) -> Result<(), Fa
 /// Returns the failure for two records of different authors. Anyone who may write records can write one with the id of
 /// another's move, on either side, so neither record is believed.
 fn authors_differ(source: &Record, another: &str) -> Failure {
-    let by = |by: &str| words::to_line(by, AUTHOR);
+    let by = |by: &str| safe_text::to_line(by, AUTHOR);
     Failure::Record(format!(
         "there are two records of move {id} by different authors: in the source by {:?}, in the target (ConfigMap {}) by {:?}; one \
          of them isn't a record of this move: find out which, and who wrote it (its managedFields), and remove only that record",

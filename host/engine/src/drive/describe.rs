@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::describe::{Described, Problem, find_references, needed_kinds};
-use pivot_core::soft::is_cluster;
+use pivot_core::discovery::implicit_links::is_cluster;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 use pivot_places::{Place, PlaceError};
 

@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use pivot_core::hooks::Point;
-use pivot_core::record::{FinishAlone, Phase};
+use pivot_core::plugins::hooks::Point;
+use pivot_core::records::record::{FinishAlone, Phase};
 
 use crate::act::{live, settle};
 use crate::base::events::Event;

@@ -5,8 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::soft::is_cluster;
-use pivot_core::{Both, GroupKind, Key, Meta, Uid, names, outside_secrets};
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::discovery::outside_secrets;
+use pivot_core::objects::names;
+use pivot_core::{Both, GroupKind, Key, Meta, Uid};
 use pivot_places::PlaceError;
 use serde::Serialize;
 

@@ -1,10 +1,10 @@
 //! Opens both sides: reads their kinds, checks that they are two, and reads the moves in their records.
 
 use futures::FutureExt;
-use pivot_core::names::FILES;
-use pivot_core::record::{Finished, RolledBackMove};
-use pivot_core::route::Ends;
-use pivot_core::scope::Namespaces;
+use pivot_core::objects::names::FILES;
+use pivot_core::records::record::{Finished, RolledBackMove};
+use pivot_core::records::route::Ends;
+use pivot_core::request::scope::Namespaces;
 use pivot_core::{Both, Side, Uid};
 use pivot_places::{Identity, PlaceError};
 

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::refusal::some_of;
-use pivot_core::release::{Entry, ReleaseFate, ReleaseList};
-use pivot_core::risk::Risk;
-use pivot_core::scope::ClusterName;
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::risk::Risk;
+use pivot_core::records::release::{Entry, ReleaseFate, ReleaseList};
+use pivot_core::request::scope::ClusterName;
 use pivot_core::{Both, Key, Meta, Uid};
 
 use crate::act::{live, pausing, release};

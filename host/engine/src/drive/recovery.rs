@@ -14,16 +14,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use pivot_core::copy_mark::claimed_original;
+use pivot_core::copies::mark::claimed_original;
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::pause;
 use pivot_core::plan::Step;
-use pivot_core::record::{FinishAlone, Phase, Record};
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::release::UidSet;
-use pivot_core::risk::Risk;
-use pivot_core::route::Ends;
-use pivot_core::scope::ClusterName;
-use pivot_core::soft::is_cluster;
-use pivot_core::{Both, Key, Side, Uid, pause};
+use pivot_core::records::record::{FinishAlone, Phase, Record};
+use pivot_core::records::release::UidSet;
+use pivot_core::records::route::Ends;
+use pivot_core::request::scope::ClusterName;
+use pivot_core::{Both, Key, Side, Uid};
 
 use crate::act::pausing;
 use crate::base::events::Event;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use pivot_core::record::{Finished, Phase, RolledBackMove};
-use pivot_core::refusal::some_of;
-use pivot_core::{Key, Side, words};
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::safe_text;
+use pivot_core::records::record::{Finished, Phase, RolledBackMove};
+use pivot_core::{Key, Side};
 
 use serde::Serialize;
 
@@ -70,7 +71,7 @@ impl Status {
             Some(whole) => vec![whole],
             None => ids.iter().filter(|whole| !id.is_empty() && whole.starts_with(id)).collect(),
         };
-        let id = words::to_line(id, MAX_ID_BYTES);
+        let id = safe_text::to_line(id, MAX_ID_BYTES);
         let only = match matching[..] {
             [only] => only.clone(),
             [] if ids.is_empty() => return Err(format!("no move {id}: no move is under way, or remembered")),
@@ -125,7 +126,7 @@ pub struct WaitingCopies {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::scope::{Namespaces, Scope};
+    use pivot_core::request::scope::{Namespaces, Scope};
 
     use super::*;
 

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::record::{Phase, Record};
-use pivot_core::{Both, Key, Meta, Side, Uid, names};
+use pivot_core::objects::names;
+use pivot_core::records::record::{Phase, Record};
+use pivot_core::{Both, Key, Meta, Side, Uid};
 use pivot_places::{PlaceError, Preconditions};
 
 use crate::act::commit;

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::{FutureExt, future};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
 use pivot_core::plan::Plan;
-use pivot_core::plugin_set::PluginSet;
-use pivot_core::record::Record;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
+use pivot_core::records::plugin_set::PluginSet;
+use pivot_core::records::record::Record;
 use pivot_core::{Both, Side};
 use tracing::{Instrument, Span, field, info_span};
 

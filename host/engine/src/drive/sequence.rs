@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use pivot_core::hooks::Point;
-use pivot_core::inventory::Inventory;
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::messages::risk::Risk;
 use pivot_core::plan::{Fate as PlanFate, Step};
-use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
-use pivot_core::release::ReleaseList;
-use pivot_core::risk::Risk;
+use pivot_core::plugins::hooks::Point;
+use pivot_core::records::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
+use pivot_core::records::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Side, Uid};
 use pivot_places::{Begun, Closing, PlaceError};
 use tokio::time::Instant;

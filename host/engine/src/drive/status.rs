@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use pivot_core::record::{Record, is_move_id};
-use pivot_core::soft::is_cluster;
-use pivot_core::{Key, Side, names, pause};
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::objects::{names, pause};
+use pivot_core::records::record::{Record, is_move_id};
+use pivot_core::{Key, Side};
 use pivot_places::PlaceError;
 
 use crate::base::outcome::failure::Failure;

@@ -1,8 +1,8 @@
 //! Turns a failure into a stop: undoes everything that can be undone, and reports the state of both sides.
 
 use pivot_core::Side;
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
+use pivot_core::records::record::Phase;
 
 use crate::act::handover::IMPORT_NOT_FOUND;
 use crate::base::outcome::failure::{Exit, Failure};

@@ -1,13 +1,13 @@
 //! The reads for `--also-copy`: lists of kinds in the namespaces that move or in others that are named, and single objects
 //! anywhere.
 //!
-//! Objects that are read only for `--also-copy` select nothing else ([`pivot_core::inventory::Inventory::with_reached`]).
+//! Objects that are read only for `--also-copy` select nothing else ([`pivot_core::discovery::inventory::Inventory::with_reached`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::part::{ObjectName, Part, contains_object};
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::objects::selector::{ObjectName, Part, contains_object};
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, Object};
 
 /// A kind, and the namespace to read its objects from; `None` means all.
@@ -67,7 +67,7 @@ pub(crate) fn keep_relevant(scope: &Scope, objects: Vec<Object>) -> impl Iterato
 #[cfg(test)]
 mod tests {
     use pivot_core::KindLabels;
-    use pivot_core::typed;
+    use pivot_core::request::selector_syntax;
 
     use super::*;
 
@@ -86,7 +86,7 @@ mod tests {
         let kinds = kinds.map(|kind| (kind.group_kind.clone(), Arc::new(kind))).into();
         let kinds: BTreeMap<GroupKind, Arc<Kind>> = kinds;
         let mut scope = Scope::new(namespaces);
-        scope.also_copy.extend(parts.iter().map(|part| typed::parse_part(part).unwrap()));
+        scope.also_copy.extend(parts.iter().map(|part| selector_syntax::parse_part(part).unwrap()));
         let secrets = kinds.get(&GroupKind::new("", "Secret")).unwrap();
         let anyway = BTreeSet::from([(secrets, Some("ns".to_owned()))]);
         let (lists, single) = select_reads(&kinds, &scope, &anyway);

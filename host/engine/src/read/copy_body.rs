@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use pivot_core::hooks::Hook;
+use pivot_core::copies::body;
+use pivot_core::discovery::implicit_links::{is_cluster, is_cluster_class};
+use pivot_core::objects::{merge, names, pause};
 use pivot_core::plan::Step;
-use pivot_core::release::Pausing;
-use pivot_core::soft::{is_cluster, is_cluster_class};
-use pivot_core::{Object, OwnerReference, Side, body, merge, names, pause};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::records::release::Pausing;
+use pivot_core::{Object, OwnerReference, Side};
 use serde_json::{Value, json};
 
 use crate::base::job::Job;

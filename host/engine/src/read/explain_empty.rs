@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::refusal::some_of;
-use pivot_core::scope::{ClusterName, Namespaces};
-use pivot_core::words::did_you_mean;
-use pivot_core::{GroupKind, Key, names};
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::safe_text::did_you_mean;
+use pivot_core::objects::names;
+use pivot_core::request::scope::{ClusterName, Namespaces};
+use pivot_core::{GroupKind, Key};
 
 use crate::base::job::Job;
 use crate::base::kinds::Kinds;

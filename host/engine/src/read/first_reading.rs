@@ -3,12 +3,13 @@
 //! The reading is dropped if the records show a move under way with another scope, or a move that is past the point where a
 //! reading helps.
 
-use pivot_core::providers::Provider;
-use pivot_core::reach::Wishes;
-use pivot_core::refusal::Refusal;
-use pivot_core::risk::AcceptedRisks;
-use pivot_core::scope::Scope;
-use pivot_core::{Both, GroupKind, Side, names};
+use pivot_core::checks::providers::Provider;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::risk::AcceptedRisks;
+use pivot_core::objects::names;
+use pivot_core::plugins::reach::Wishes;
+use pivot_core::request::scope::Scope;
+use pivot_core::{Both, GroupKind, Side};
 
 use crate::base::kinds::Kinds;
 use crate::base::options::Options;

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
-use pivot_core::scope::{Namespaces as Scoped, Scope};
-use pivot_core::shell::Kubectl;
-use pivot_core::{GroupKind, Key, Kind, Meta, Side, names};
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::shell::Kubectl;
+use pivot_core::objects::names;
+use pivot_core::request::scope::{Namespaces as Scoped, Scope};
+use pivot_core::{GroupKind, Key, Kind, Meta, Side};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 

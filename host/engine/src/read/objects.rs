@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::inventory::Inventory;
-use pivot_core::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
-use pivot_core::providers::Provider;
-use pivot_core::reach::{self, Wishes};
-use pivot_core::referred::discount_unreferred;
-use pivot_core::refusal::some_of;
-use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::soft;
+use pivot_core::checks::providers::Provider;
+use pivot_core::discovery::cluster_scoped_references::discount_unreferred;
+use pivot_core::discovery::implicit_links;
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::messages::refusal::some_of;
+use pivot_core::objects::names::{GROUP_CLUSTER, GROUP_CLUSTERCTL};
+use pivot_core::plugins::reach::{self, Wishes};
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 use pivot_places::{Listing, PlaceError};
 
@@ -134,7 +134,7 @@ fn find_lists<'a>(
     wishes: &Wishes,
     scope: &Scope,
 ) -> BTreeSet<List<'a>> {
-    let others = kinds.values().filter(|kind| !soft::is_cluster(&kind.group_kind));
+    let others = kinds.values().filter(|kind| !implicit_links::is_cluster(&kind.group_kind));
     others
         .flat_map(|kind| {
             reach::namespaces_to_list(kind, wishes, scope).into_iter().map(move |list| (kind, list))
@@ -257,7 +257,7 @@ async fn add_distant_classes(
     kinds: &BTreeMap<GroupKind, Arc<Kind>>,
     mut objects: Vec<Object>,
 ) -> Result<Vec<Object>, Failure> {
-    let wanted = soft::missing_classes(&objects);
+    let wanted = implicit_links::missing_classes(&objects);
     if wanted.is_empty() {
         return Ok(objects);
     }
@@ -265,7 +265,8 @@ async fn add_distant_classes(
     let mut found = get_existing(handle, kinds, wanted).await?;
     let mut templates = BTreeSet::new();
     for class in &found {
-        let named = soft::template_references(class).map_err(|error| Failure::Object(handle.side, error))?;
+        let named = implicit_links::template_references(class)
+            .map_err(|error| Failure::Object(handle.side, error))?;
         templates.extend(named.iter().map(|template| template.key()));
     }
     found.extend(get_existing(handle, kinds, templates).await?);

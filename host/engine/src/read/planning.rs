@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::GroupKind;
-use pivot_core::danger::{is_dangerous, is_pool};
-use pivot_core::hooks::{Hook, Relation};
+use pivot_core::discovery::dangerous_kinds::{is_dangerous, is_pool};
+use pivot_core::messages::refusal::risks_to_accept;
+use pivot_core::messages::risk::AcceptedRisks;
 use pivot_core::plan::Plan;
 use pivot_core::planner::make_plan;
-use pivot_core::reach::{Wishes, is_shown};
-use pivot_core::refusal::risks_to_accept;
-use pivot_core::relations::{Link, Need, Relations, Said};
-use pivot_core::risk::AcceptedRisks;
-use pivot_core::scope::Scope;
+use pivot_core::plugins::hooks::{Hook, Relation};
+use pivot_core::plugins::reach::{Wishes, is_shown};
+use pivot_core::plugins::relations::{Link, Need, Relations, Said};
+use pivot_core::request::scope::Scope;
 
 use crate::base::outcome::failure::Failure;
 use crate::base::plugins::hooks::{HookError, Hooks};

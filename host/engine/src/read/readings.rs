@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::future::ready;
 use std::sync::Arc;
 
-use pivot_core::added::add_to_plan;
-use pivot_core::inventory::Inventory;
+use pivot_core::discovery::inventory::Inventory;
 use pivot_core::plan::{Plan, StayReason};
-use pivot_core::reach::{Reach, Wishes};
-use pivot_core::release::ReleaseList;
-use pivot_core::saved_plan::content_of;
-use pivot_core::scope::Namespaces;
+use pivot_core::planner::add_to_plan::add_to_plan;
+use pivot_core::plugins::reach::{Reach, Wishes};
+use pivot_core::records::release::ReleaseList;
+use pivot_core::records::saved_plan::content_of;
+use pivot_core::request::scope::Namespaces;
 use pivot_core::{Both, Side};
 
 use crate::base::events::{Event, Summary};

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::inventory::Inventory;
+use pivot_core::discovery::inventory::Inventory;
 use pivot_core::plan::{Plan, Step};
-use pivot_core::relations::Relations;
+use pivot_core::plugins::relations::Relations;
 use pivot_core::{GroupKind, Key, Kind, Object, Side, Uid};
 
 use crate::base::job::Job;

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use pivot_core::addition::Addition;
-use pivot_core::hooks::{Description, Hook};
-use pivot_core::part::Part;
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::selector::Part;
+use pivot_core::plugins::hooks::{Description, Hook};
+use pivot_core::records::record::Phase;
+use pivot_core::request::manifest_object::Addition;
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::hooks::Hooks;
 use pivot_engine::{Exit, Failure, Next, Setup, Sides, Stop};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
+use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key};
 use pivot_memory::Fault;
 use pivot_places::PlaceError;
@@ -119,7 +119,7 @@ async fn a_source_may_not_be_deleted_because_of_what_was_added() {
     again.sides.target = Arc::new(onwards.target.clone());
     again.options = again.options.with_additions(Vec::new());
     again.options.scope.accept.insert(Risk::Unprovisioned);
-    again.options.scope.also_copy = [pivot_core::part::Part::of_object(&etcd)].into();
+    again.options.scope.also_copy = [pivot_core::objects::selector::Part::of_object(&etcd)].into();
     run::start(again).await.unwrap();
     let annotations = &onwards.target.body(&etcd).unwrap()["metadata"]["annotations"];
     assert!(

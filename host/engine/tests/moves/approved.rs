@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Hook};
+use pivot_core::messages::risk::Risk;
 use pivot_core::plan::{ChangingHook, InTarget};
-use pivot_core::record::{Phase, Pin};
-use pivot_core::risk::Risk;
-use pivot_core::saved_plan::{Made, SavedFate, SavedPlan};
+use pivot_core::plugins::hooks::{Description, Hook};
+use pivot_core::records::record::{Phase, Pin};
+use pivot_core::records::saved_plan::{Made, SavedFate, SavedPlan};
 use pivot_core::{GroupKind, Key, Object, Uid};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::{DryRun, Exit, Failure, Next, Setup, Stop, read_end};

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use pivot_core::Side;
-use pivot_core::record::Phase;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::records::record::Phase;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_engine::{Event, Exit, MoveStatus, Setup, Watcher};
 use pivot_memory::Fault;
 use pivot_places::PlaceError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use pivot_core::route::EndKind;
+use pivot_core::records::route::EndKind;
 use pivot_core::{Key, Kind, Object};
 use pivot_link::{Guard, LinkPlace, Role, serve};
 use pivot_memory::MemoryPlace;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Hook, Settlement};
-use pivot_core::{GroupKind, Object, merge};
+use pivot_core::objects::merge;
+use pivot_core::plugins::hooks::{Description, Hook, Settlement};
+use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, Services};
 use pivot_engine::run;
 use serde_json::{Value, json};

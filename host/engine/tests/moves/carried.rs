@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Hook};
-use pivot_core::names::BLOCK_MOVE;
-use pivot_core::part::Part;
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
-use pivot_core::typed;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::BLOCK_MOVE;
+use pivot_core::objects::selector::Part;
+use pivot_core::plugins::hooks::{Description, Hook};
+use pivot_core::records::record::Phase;
+use pivot_core::request::selector_syntax;
 use pivot_core::{GroupKind, Key, KindLabels, Object, Side};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::{Exit, Failure, Stop};
@@ -279,7 +279,7 @@ async fn where_there_is_nothing_but_what_is_carried_there_is_nothing_to_move() {
     let mut stage = stage();
     stage.source.add_namespace("empty");
     let scope = &mut stage.options.scope;
-    scope.namespaces = pivot_core::scope::Namespaces::One("empty".into());
+    scope.namespaces = pivot_core::request::scope::Namespaces::One("empty".into());
     scope.also_copy = [Part::of_object(&credentials())].into();
     let stop = run::start(stage.setup()).await.unwrap_err();
     assert_eq!(stop.exit, Exit::Empty);
@@ -326,7 +326,7 @@ async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
         stage.source.insert(secret(name, label)).unwrap();
     }
     stage.options.scope.also_copy =
-        [typed::parse_part("Secret/elsewhere/*:example.com/hand-on=yes").unwrap()].into();
+        [selector_syntax::parse_part("Secret/elsewhere/*:example.com/hand-on=yes").unwrap()].into();
     let plan = run::plan(stage.setup()).await.unwrap();
     let elsewhere = |key: &&Key| key.namespace.as_deref() == Some("elsewhere");
     let keys = plan.steps.iter().map(|step| &step.key).chain(plan.stays.iter().map(|stay| &stay.key));
@@ -355,7 +355,7 @@ async fn what_has_a_label_is_carried_from_another_namespace_and_found_again() {
 async fn what_appears_late_with_the_label_is_carried_along() {
     let mut stage = stage();
     let part = format!("Policy.{POLICIES}:example.com/hand-on");
-    stage.options.scope.also_copy = [typed::parse_part(&part).unwrap()].into();
+    stage.options.scope.also_copy = [selector_syntax::parse_part(&part).unwrap()].into();
     let label = |body: &mut Value| body["metadata"]["labels"] = json!({"example.com/hand-on": ""});
     stage.source.edit(&policy("strict"), label).unwrap();
     let source = stage.source.clone();

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use pivot_core::{Key, names};
+use pivot_core::Key;
+use pivot_core::objects::names;
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use pivot_core::names::{MARK, PAUSED, UNDO};
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::scope::ClusterName;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::{MARK, PAUSED, UNDO};
+use pivot_core::request::scope::ClusterName;
 use pivot_engine::events::{Event, Watcher};
 use pivot_engine::{Exit, Failure, Setup, Stop};
 use pivot_memory::MemoryPlace;

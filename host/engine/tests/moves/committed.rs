@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pivot_core::record::Phase;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::{Key, KindLabels, Side, names};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::records::record::Phase;
+use pivot_core::{Key, KindLabels, Side};
 use pivot_engine::Setup;
 use pivot_engine::{Event, Exit, Failure, Next, Stop, Watcher};
 use pivot_memory::{Fault, MemoryPlace};

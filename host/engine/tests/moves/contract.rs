@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Relation, Settlement, Severity};
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Relation, Settlement, Severity};
 use pivot_core::{Both, GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks, RunContext, RunKind, Services};
 use pivot_engine::options::DryRun;

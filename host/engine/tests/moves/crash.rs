@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pivot_core::Key;
-use pivot_core::record::Phase;
+use pivot_core::records::record::Phase;
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::{Place, PlaceError, Preconditions};
 use serde_json::json;

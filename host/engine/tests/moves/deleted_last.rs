@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Hook, Settlement};
-use pivot_core::record::Phase;
+use pivot_core::plugins::hooks::{Description, Hook, Settlement};
+use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::Exit;
 use pivot_engine::hooks::{HookError, Hooks, Services};

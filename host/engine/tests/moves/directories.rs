@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use pivot_core::route::EndKind;
-use pivot_core::{Key, Kind, Object, names};
+use pivot_core::objects::names;
+use pivot_core::records::route::EndKind;
+use pivot_core::{Key, Kind, Object};
 use pivot_engine::{Exit, Setup};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::{

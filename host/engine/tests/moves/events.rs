@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pivot_core::record::Phase;
+use pivot_core::records::record::Phase;
 use pivot_core::{Key, Side};
 use pivot_engine::{Counts, Event, Exit, LeaseState, Setup, Verb, Watcher};
 use pivot_memory::{Fault, MemoryPlace};

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pivot_core::GroupKind;
-use pivot_core::record::Phase;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::records::record::Phase;
 use pivot_engine::{Event, Exit, Failure, Setup, Watcher};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
+use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{
     Clock, Event, Exit, Failure, Halt, Halter, LeaseState, Moment, Next, Setup, Stop, Watcher, run,

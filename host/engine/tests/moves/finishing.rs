@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pivot_core::hooks::Description;
-use pivot_core::plugin_set::PluginSet;
-use pivot_core::remedy::Remedy;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::plugins::hooks::Description;
+use pivot_core::records::plugin_set::PluginSet;
 use pivot_engine::hooks::Hooks;
 use pivot_engine::{Exit, Failure, Setup, Sides};
 use pivot_memory::MemoryPlace;

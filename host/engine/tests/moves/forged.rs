@@ -1,7 +1,7 @@
 //! Objects of the target that others annotated as if a move had made them.
 
-use pivot_core::names::{COPY_OF, MARK};
-use pivot_core::record::Phase;
+use pivot_core::objects::names::{COPY_OF, MARK};
+use pivot_core::records::record::Phase;
 use pivot_engine::Exit;
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::scope::{ClusterName, Namespaces, Scope};
-use pivot_core::{Key, Uid, names};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::request::scope::{ClusterName, Namespaces, Scope};
+use pivot_core::{Key, Uid};
 use pivot_engine::{Exit, Failure, OneSidedMove, Setup, Sides};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;

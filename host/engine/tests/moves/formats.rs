@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Hook, Settlement};
-use pivot_core::record::{FORMAT, OLDEST_FORMAT};
+use pivot_core::plugins::hooks::{Description, Hook, Settlement};
+use pivot_core::records::record::{FORMAT, OLDEST_FORMAT};
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks, Services};
 use pivot_engine::{Exit, Options};

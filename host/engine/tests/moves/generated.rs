@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use pivot_core::mapping::NamespaceMap;
+use pivot_core::messages::risk::Risk;
 use pivot_core::plan::{Fate, Plan};
-use pivot_core::risk::Risk;
-use pivot_core::scope::{ClusterName, Namespaces, Scope};
+use pivot_core::request::mapping::NamespaceMap;
+use pivot_core::request::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::{GroupKind, Key, KindLabels};
 use pivot_engine::{Exit, Setup, Sides, Stop, run};
 use pivot_memory::MemoryPlace;

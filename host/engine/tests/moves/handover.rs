@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
 use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, Next, Setup, Stop};
 use pivot_memory::MemoryPlace;
@@ -294,7 +294,7 @@ async fn nothing_else_is_done_with_a_source_that_was_handed_over() {
         assert_eq!((picture(&stage.source), picture(&stage.target)), before);
     }
     let mut everything = handing_over(&stage, again.path());
-    everything.options.scope.namespaces = pivot_core::scope::Namespaces::All;
+    everything.options.scope.namespaces = pivot_core::request::scope::Namespaces::All;
     let stop = run::start(everything).await.unwrap_err();
     assert!(stop.to_string().contains("is under way"), "{stop}");
     assert!(DirectoryPlace::to_read(dir.path()).unwrap().manifest().unwrap().handover);

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
-use pivot_core::{Key, Side, names};
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::records::record::Phase;
+use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, Next, Stop};
 use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};

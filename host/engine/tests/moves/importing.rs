@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Severity};
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{GroupKind, KindLabels, Object, Side, names};
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Severity};
+use pivot_core::request::scope::{Namespaces, Scope};
+use pivot_core::{GroupKind, KindLabels, Object, Side};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Event, Exit, Failure, Next, Setup, Watcher};
 use pivot_memory::MemoryPlace;

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::{Key, names};
+use pivot_core::Key;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
 use pivot_engine::{Failure, Stop};
 use pivot_places::DirectoryPlace;
 use serde_json::json;

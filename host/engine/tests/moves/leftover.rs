@@ -1,6 +1,6 @@
 //! Whether a source may be deleted once its moves have ended.
 
-use pivot_core::mapping::NamespaceMap;
+use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::{KindLabels, Side};
 use pivot_engine::{Leftover, run};
 use pivot_memory::Fault;

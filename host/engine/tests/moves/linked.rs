@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
-use pivot_core::names::MARK;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::objects::names::MARK;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::events::Verb;
 use pivot_engine::{Exit, Setup, run};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pivot_core::names::FINISHED;
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::FINISHED;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{Options, Setup};
 use pivot_memory::{Fault, MemoryPlace};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use futures::stream::{BoxStream, StreamExt};
-use pivot_core::names::MARK;
-use pivot_core::route::EndKind;
+use pivot_core::objects::names::MARK;
+use pivot_core::records::route::EndKind;
 use pivot_core::{Key, Kind, KindLabels, Object, Side, Uid};
 use pivot_engine::run;
 use pivot_link::{Guard, LinkPlace, Role, serve};

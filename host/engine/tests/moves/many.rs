@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::{join_all, try_join_all};
-use pivot_core::hooks::{Description, Finding, Hook, Point};
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::messages::risk::Risk;
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point};
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, MoveStatus, Options, Setup};

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Point};
-use pivot_core::mapping::NamespaceMap;
-use pivot_core::record::Phase;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::{GroupKind, Key, Side, names};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point};
+use pivot_core::records::record::Phase;
+use pivot_core::request::mapping::NamespaceMap;
+use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::events::{Event, Watcher};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, Failure, Setup, Sides, Stop};
@@ -203,7 +204,7 @@ async fn files_are_written_and_read_under_other_names() {
         source: Arc::new(DirectoryPlace::to_read(dir.path()).unwrap()),
         target: Arc::new(back.target.clone()),
     };
-    into.options.scope.namespaces = pivot_core::scope::Namespaces::All;
+    into.options.scope.namespaces = pivot_core::request::scope::Namespaces::All;
     into.options.scope.accept.insert(Risk::SourceMayRun);
     into.options.scope.namespace_map = map(&[("prod", "ns")]);
     run::start(into).await.unwrap();
@@ -363,7 +364,7 @@ async fn a_namespace_that_would_merge_with_another_changes_nothing() {
     other["metadata"]["namespace"] = json!("prod");
     other["metadata"]["uid"] = json!("other");
     stage.source.insert(other).unwrap();
-    stage.options.scope.namespaces = pivot_core::scope::Namespaces::All;
+    stage.options.scope.namespaces = pivot_core::request::scope::Namespaces::All;
     let before = picture(&stage.source);
     let told = refused(&run::start(stage.setup()).await.unwrap_err()).join("\n");
     assert!(told.contains("namespace ns is to become prod, and prod is copied too"), "{told}");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pivot_core::Key;
-use pivot_core::names::{FINISHED, ROLLED_BACK};
+use pivot_core::objects::names::{FINISHED, ROLLED_BACK};
 use pivot_engine::{Exit, Setup, Sides};
 use pivot_link::Role;
 use pivot_memory::{Fault, MemoryPlace};

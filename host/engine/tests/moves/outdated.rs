@@ -1,10 +1,10 @@
 //! A source that went back to before the commit of a move, with which its target went on: it is paused, and then deleted from.
 
-use pivot_core::names;
-use pivot_core::record::Phase;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::scope::ClusterName;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::records::record::Phase;
+use pivot_core::request::scope::ClusterName;
 use pivot_engine::{Exit, Failure, Next, OneSidedMove, Stop};
 use pivot_memory::Fault;
 use pivot_places::PlaceError;

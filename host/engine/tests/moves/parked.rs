@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Settlement, Severity};
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Settlement, Severity};
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Failure, Halt, Parking, Scheduler, Setup, run};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::part::Part;
+use pivot_core::objects::selector::Part;
 use pivot_engine::{Exit, Failure, Stop};
 
 use crate::run;

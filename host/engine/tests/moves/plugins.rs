@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
-use pivot_core::names::UNDO;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::UNDO;
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, Failure};

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Relation};
-use pivot_core::reach::Reach;
-use pivot_core::risk::Risk;
-use pivot_core::scope::Namespaces;
-use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Side, names};
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Relation};
+use pivot_core::plugins::reach::Reach;
+use pivot_core::request::scope::Namespaces;
+use pivot_core::{GroupKind, Key, Kind, KindLabels, Object, Side};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
 use pivot_engine::{Exit, Failure, Stop};
 use pivot_memory::MemoryPlace;

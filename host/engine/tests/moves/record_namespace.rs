@@ -1,9 +1,9 @@
 //! The namespace of leases and records: created by the first write that needs it, and by nothing else.
 
-use pivot_core::names::RECORD_NAMESPACE;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::scope::Namespaces;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::RECORD_NAMESPACE;
+use pivot_core::request::scope::Namespaces;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{Exit, Failure, Stop};
 use pivot_memory::{Fault, MemoryPlace};

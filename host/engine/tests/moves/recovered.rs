@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use pivot_core::names;
-use pivot_core::record::Phase;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::records::record::Phase;
 use pivot_core::{Key, Side};
 use pivot_engine::{Event, Exit, Failure, Next, OneSidedMove, Situation, Stop, Watcher};
 use pivot_memory::MemoryPlace;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::risk::Risk;
-use pivot_core::{GroupKind, Key, KindLabels, names};
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::{GroupKind, Key, KindLabels};
 use pivot_engine::{Exit, Failure};
 use pivot_memory::{Fault, MemoryPlace, Schema};
 use pivot_places::{DirectoryPlace, PlaceError};

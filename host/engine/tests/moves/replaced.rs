@@ -1,7 +1,7 @@
 //! Copies that the target's controllers have replaced before the source is released.
 
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
 use pivot_core::{GroupKind, Key};
 use pivot_engine::{Exit, Failure};
 use serde_json::{Value, json};

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use pivot_core::record::{Phase, move_of_piece, piece_name};
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::{Side, names};
+use pivot_core::Side;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::records::record::{Phase, move_of_piece, piece_name};
 use pivot_engine::{Exit, Failure, Next, OneSidedMove, Setup, Situation, Stop};
 use pivot_memory::MemoryPlace;
 use pivot_worlds::SECRET_DATA;

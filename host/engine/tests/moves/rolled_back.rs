@@ -1,7 +1,7 @@
 //! The summary that a move leaves behind when it is rolled back.
 
-use pivot_core::names::ROLLED_BACK;
-use pivot_core::record::RolledBackMove;
+use pivot_core::objects::names::ROLLED_BACK;
+use pivot_core::records::record::RolledBackMove;
 use pivot_engine::{Exit, Setup, Status};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;

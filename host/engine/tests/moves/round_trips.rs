@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use pivot_core::hooks::{Description, Hook, Settlement};
-use pivot_core::route::EndKind;
-use pivot_core::{GroupKind, Key, Kind, Object, names};
+use pivot_core::objects::names;
+use pivot_core::plugins::hooks::{Description, Hook, Settlement};
+use pivot_core::records::route::EndKind;
+use pivot_core::{GroupKind, Key, Kind, Object};
 use pivot_engine::hooks::{HookError, Hooks, Services};
 use pivot_engine::{Report, Setup, Sides, run};
 use pivot_memory::MemoryPlace;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::scope::ClusterName;
+use pivot_core::request::scope::ClusterName;
 use pivot_core::{Key, Side};
 pub(crate) use pivot_engine::run::{finish_alone, plan, start, status, status_of_one};
 use pivot_engine::{Report, Resume, Rollback, RolledBack, Setup, Stop};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Hook};
+use pivot_core::plugins::hooks::{Description, Hook};
 use pivot_core::{GroupKind, Key, Object};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::{Exit, Failure, Stop};

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Settlement, Severity};
-use pivot_core::record::Phase;
-use pivot_core::{GroupKind, Object, names};
+use pivot_core::objects::names;
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Settlement, Severity};
+use pivot_core::records::record::Phase;
+use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, Services};
 use pivot_engine::{Event, Exit, Failure, Halt, Halter, HeldObject, Setup, Stop, Watcher};
 use serde_json::{Value, json};

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pivot_core::names::MARK;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::objects::names::MARK;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{Key, Side};
 use pivot_engine::{Setup, Sides, run};
 use pivot_link::{Guard, LinkPlace, Role, serve};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use pivot_core::names::{FINISHED, ROLLED_BACK};
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::{FINISHED, ROLLED_BACK};
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, KindLabels};
 use pivot_engine::Setup;
 use pivot_engine::{Clock, Halter, Hooks, Moment, MoveStatus, Options, Sides, Stop, run};

@@ -1,8 +1,8 @@
 //! Summaries that ended moves leave: how many are kept, and of whom.
 
-use pivot_core::mapping::NamespaceMap;
-use pivot_core::names::{FINISHED, ROLLED_BACK};
-use pivot_core::{Key, names};
+use pivot_core::Key;
+use pivot_core::objects::names::{self, FINISHED, ROLLED_BACK};
+use pivot_core::request::mapping::NamespaceMap;
 use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 

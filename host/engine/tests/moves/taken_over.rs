@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pivot_core::record::Phase;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::scope::Namespaces;
-use pivot_core::{GroupKind, Key, names};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::records::record::Phase;
+use pivot_core::request::scope::Namespaces;
+use pivot_core::{GroupKind, Key};
 use pivot_engine::{Exit, Failure, Next, Stop};
 use pivot_places::DirectoryPlace;
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pivot_core::names;
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{KindLabels, Side, Uid};
 use pivot_engine::{Exit, Failure, Next, Options};
 use pivot_memory::{Fault, MemoryPlace};

@@ -1,6 +1,7 @@
 //! Clusters that run in the target without the mark of the move: copies that lost it, or Clusters that another tool made.
 
-use pivot_core::{Key, names};
+use pivot_core::Key;
+use pivot_core::objects::names;
 use pivot_engine::OneSidedMove;
 use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use pivot_core::GroupKind;
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
 use pivot_engine::{Event, Setup, Stop, Watcher};
 use pivot_places::DirectoryPlace;
 use serde_json::{Value, json};

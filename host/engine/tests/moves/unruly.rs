@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Settlement, Severity};
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Settlement, Severity};
 use pivot_core::{GroupKind, Object};
 use pivot_engine::Setup;
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{GroupKind, Key, KindLabels, names};
+use pivot_core::objects::names;
+use pivot_core::request::scope::{Namespaces, Scope};
+use pivot_core::{GroupKind, Key, KindLabels};
 use pivot_engine::Exit;
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use pivot_core::merge;
-use pivot_core::names::UNDO;
-use pivot_core::record::Phase;
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::merge;
+use pivot_core::objects::names::UNDO;
+use pivot_core::records::record::Phase;
 use pivot_engine::{Exit, Setup, run};
 use serde_json::json;
 

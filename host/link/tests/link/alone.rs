@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
-use pivot_core::hooks::Description;
-use pivot_core::plugin_set::PluginSet;
+use pivot_core::plugins::hooks::Description;
+use pivot_core::records::plugin_set::PluginSet;
 use pivot_link::{Agent, Agents};
 use pivot_memory::MemoryPlace;
 use pivot_places::{AgentDescription, Place, PlaceError};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::names::MARK;
+use pivot_core::objects::names::MARK;
 use pivot_core::{GroupKind, Key, Kind};
 use pivot_link::{Agent, AgentName, Agents, Guard, Role, TlsFiles};
 use pivot_memory::MemoryPlace;

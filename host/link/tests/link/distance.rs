@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use pivot_core::names::MARK;
+use pivot_core::objects::names::MARK;
 use pivot_core::{GroupKind, Key, Kind};
 use pivot_lab::Relay;
 use pivot_link::{Guard, LinkPlace, Role, serve};

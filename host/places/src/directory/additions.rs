@@ -6,7 +6,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pivot_core::Key;
-use pivot_core::addition::{Addition, MAX_ADDED_OBJECTS};
+use pivot_core::request::manifest_object::{Addition, MAX_ADDED_OBJECTS};
 use serde_json::Value;
 
 use super::documents::{self, FileDocument};

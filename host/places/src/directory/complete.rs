@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pivot_core::usable::{odd_id, odd_name};
+use pivot_core::request::validate::{odd_id, odd_name};
 use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::Value;
 use uuid::Uuid;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pivot_core::soft::is_cluster;
-use pivot_core::{GroupKind, Key, Kind, Object, Uid, merge, names, pause};
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::objects::{merge, names, pause};
+use pivot_core::{GroupKind, Key, Kind, Object, Uid};
 use sha2::{Digest, Sha256};
 
 use super::DirectoryError;

@@ -9,8 +9,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::usable::{fold_case, odd_definition, odd_kind, odd_version};
-use pivot_core::{GroupKind, Kind, KindLabels, names};
+use pivot_core::objects::names;
+use pivot_core::request::validate::{fold_case, odd_definition, odd_kind, odd_version};
+use pivot_core::{GroupKind, Kind, KindLabels};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 //! YAML is read like Kubernetes' own tools read it, which is mostly YAML 1.1: `yes`, `no`, `on`, `off` are booleans and `0644` is
 //! octal. serde-saphyr's errors may quote the file, so only their position is passed on.
 
-use pivot_core::object::DEPTH;
+use pivot_core::objects::object::DEPTH;
 use serde_json::Value;
 
 use super::files::{self, DirectoryHandle};

@@ -1,7 +1,8 @@
 //! Problems with a directory.
 
-use pivot_core::refusal::some_of;
-use pivot_core::{Key, words};
+use pivot_core::Key;
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::safe_text;
 
 /// The error of a directory that can't be used. Contains no part of a file's content except names.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +94,7 @@ pub enum DirectoryError {
         move_id: String,
     },
     /// Files that the manifest names are missing.
-    #[error("{path}: the manifest lists files that don't exist: {}", words::to_line(&some_of(files, 8), 1_000))]
+    #[error("{path}: the manifest lists files that don't exist: {}", safe_text::to_line(&some_of(files, 8), 1_000))]
     Missing {
         /// The directory.
         path: String,

@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::record::is_move_id;
-use pivot_core::usable::odd_definition;
-use pivot_core::{Kind, words};
+use pivot_core::Kind;
+use pivot_core::messages::safe_text;
+use pivot_core::records::record::is_move_id;
+use pivot_core::request::validate::odd_definition;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -170,7 +171,7 @@ pub(super) fn read_with_digest(
     let manifest: Manifest = parse_json(files, MANIFEST_FILE, &content)?;
     if manifest.api_version != API_VERSION || manifest.kind != KIND {
         let version =
-            words::to_line(&format!("{} {}", manifest.api_version, manifest.kind), MAX_SHOWN_CHARACTERS);
+            safe_text::to_line(&format!("{} {}", manifest.api_version, manifest.kind), MAX_SHOWN_CHARACTERS);
         return Err(unreadable_file(files, MANIFEST_FILE, format!("{version} is not known here")));
     }
     // A truncated manifest would pass off a part as the whole.

@@ -2,8 +2,9 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::PathBuf;
 
-use pivot_core::route::EndKind;
-use pivot_core::{Uid, merge};
+use pivot_core::Uid;
+use pivot_core::objects::merge;
+use pivot_core::records::route::EndKind;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -164,7 +165,7 @@ async fn writer_and_reader_identify_the_same_contents() {
     let cluster = kind("cluster.x-k8s.io", "v1beta2", "Cluster", "clusters", true);
     let running = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
         "metadata": {"name": "c", "namespace": "a"}, "spec": {"paused": false, "big": 9007199254740993_u64}});
-    let paused = pivot_core::pause::with_undo(&running, json!({"spec": {"paused": true}}), "move-1");
+    let paused = pivot_core::objects::pause::with_undo(&running, json!({"spec": {"paused": true}}), "move-1");
     let mut body = running;
     merge::apply_patch(&mut body, &paused);
     place.create(&cluster, &body, Change::Real).await.unwrap();

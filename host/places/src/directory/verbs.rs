@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
-use pivot_core::route::EndKind;
-use pivot_core::{Key, Kind, Object, merge};
+use pivot_core::objects::merge;
+use pivot_core::records::route::EndKind;
+use pivot_core::{Key, Kind, Object};
 use serde_json::Value;
 use uuid::Uuid;
 

@@ -22,8 +22,9 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
 use pem::Pem;
-use pivot_core::network::Network;
-use pivot_core::{Object, words};
+use pivot_core::Object;
+use pivot_core::messages::safe_text;
+use pivot_core::request::network::Network;
 use tower::timeout::Timeout;
 use tower::util::MapFuture;
 use tower::{BoxError, Service, ServiceBuilder};
@@ -78,7 +79,7 @@ pub struct ConnectOptions {
     /// Bounds what is held of its answers.
     pub budget: Option<Budget>,
     /// Set if the author of the kubeconfig must not choose connections from here: the server may have a special address
-    /// ([`pivot_core::network`]) only in one of these networks, and errors don't tell why there is no connection.
+    /// ([`pivot_core::request::network`]) only in one of these networks, and errors don't tell why there is no connection.
     pub foreign: Option<Vec<Network>>,
 }
 
@@ -152,7 +153,7 @@ impl KubePlace {
         config.headers.push((USER_AGENT, agent));
 
         let label = label.unwrap_or_else(|| format!("{context} ({})", config.cluster_url));
-        let label = words::to_line(&label, MAX_LABEL);
+        let label = safe_text::to_line(&label, MAX_LABEL);
         let named_in = format!("kubeconfig {file}, context {context:?}");
         let server = format!("{} of {named_in}", config.cluster_url);
         let credentials = match end {

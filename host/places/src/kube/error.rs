@@ -1,7 +1,7 @@
 //! Errors of kubeconfigs that yield no connection.
 
 use jiff::Timestamp;
-use pivot_core::words;
+use pivot_core::messages::safe_text;
 use tower::BoxError;
 
 /// The error of a kubeconfig that yields no connection. Contains no credentials.
@@ -86,7 +86,7 @@ fn list_names(known: &[String]) -> String {
 
 fn suggest_name(name: &str, known: &[String]) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    words::did_you_mean(name, &known)
+    safe_text::did_you_mean(name, &known)
 }
 
 fn describe_missing_user(user: &Option<String>) -> String {

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::Arc;
 
-use pivot_core::usable::odd_definition;
-use pivot_core::{GroupKind, Kind, KindLabels, names};
+use pivot_core::objects::names;
+use pivot_core::request::validate::odd_definition;
+use pivot_core::{GroupKind, Kind, KindLabels};
 use serde::Deserialize;
 
 use super::list;

@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Uri;
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
-use pivot_core::network::{Network, is_reachable};
+use pivot_core::request::network::{Network, is_reachable};
 use tower::{BoxError, Service};
 
 /// Looks addresses up, again for each connection, so that a name can't lead to another address later.

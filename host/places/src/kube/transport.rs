@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use pivot_core::words::to_line;
+use pivot_core::messages::safe_text::to_line;
 
 use super::access;
 use super::status::{self, KubeStatus, Quote};

@@ -1,7 +1,7 @@
 //! Paths and queries of the Kubernetes API.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use pivot_core::names::FIELD_MANAGER;
+use pivot_core::objects::names::FIELD_MANAGER;
 use pivot_core::{Key, Kind};
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
-use pivot_core::names::MARK;
+use pivot_core::objects::names::MARK;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Meta, Object, Uid};
 use pivot_places::{Change, Event, Identity, Patch, Place, PlaceError, Preconditions, Result, Subresource};
 use serde_json::{Value, json};

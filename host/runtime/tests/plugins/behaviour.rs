@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pivot_core::hooks::{Hook, Point, Relation, Settlement, Severity};
-use pivot_core::mapping::NamespaceMap;
+use pivot_core::plugins::hooks::{Hook, Point, Relation, Settlement, Severity};
+use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::{Both, GroupKind, Key, Kind, Object};
 use pivot_runtime::{Answer, Probe, Query, RunContext, RunKind, ServiceError, Services};
 use serde_json::json;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Hook, Point};
+use pivot_core::plugins::hooks::{Hook, Point};
 use pivot_core::{GroupKind, Object};
 use pivot_runtime::{
     Answer, CallError, MoveContext, Plugin, Probe, Query, Runtime, Scene, ServiceError, Services,

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures::future::{Either, select};
-use pivot_core::hooks::{Point, Settlement, Severity};
+use pivot_core::plugins::hooks::{Point, Settlement, Severity};
 use pivot_runtime::{CallError, Plugin};
 
 use crate::log::log;

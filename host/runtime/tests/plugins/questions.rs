@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pivot_core::Side;
-use pivot_core::hooks::{Finding, Point};
+use pivot_core::plugins::hooks::{Finding, Point};
 
 use crate::support::{Asked, Place, grants, moving, run};
 

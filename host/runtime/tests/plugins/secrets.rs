@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pivot_core::Object;
-use pivot_core::hooks::{Point, Relation};
+use pivot_core::plugins::hooks::{Point, Relation};
 use pivot_runtime::Scene;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! The lock, the grants and the gates.
 
-use pivot_core::hooks::{Point, Relation};
+use pivot_core::plugins::hooks::{Point, Relation};
 use pivot_runtime::LoadOptions;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Components of the stock `wasm32-wasip2` target: the standard library expects a machine and finds none.
 
 use pivot_core::Object;
-use pivot_core::hooks::Relation;
+use pivot_core::plugins::hooks::Relation;
 use serde_json::json;
 
 use crate::log::log;

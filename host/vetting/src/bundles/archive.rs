@@ -10,7 +10,7 @@ mod error;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use tar::Header;
 
 pub use self::error::ArchiveError;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 
 use crate::bundles::bundle::Bundle;
 use crate::bundles::document::{self, Descriptor, DocumentError};

@@ -2,7 +2,7 @@
 
 pub(crate) mod error;
 
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 
 use crate::digest::is_sha256;
 use crate::fields::Fields;

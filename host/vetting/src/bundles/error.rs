@@ -1,6 +1,6 @@
 //! Reasons to refuse a bundle.
 
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 
 use crate::bundles::archive::ArchiveError;
 use crate::bundles::document::DocumentError;

@@ -1,7 +1,7 @@
 //! A plugin's description of itself: its requests, before any of them is granted.
 
-use pivot_core::hooks::Hook;
-use pivot_core::reach::Reach;
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::plugins::reach::Reach;
 use pivot_core::{GroupKind, Kind, Side};
 
 use crate::permissions::Pattern;

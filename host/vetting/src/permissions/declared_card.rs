@@ -1,8 +1,8 @@
 //! The card of a declaration, which is compared with the cards that people signed.
 
-use pivot_core::hooks::Hook;
-use pivot_core::reach::Reach;
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::plugins::reach::Reach;
 use serde_json::{Map, Value, json};
 
 use crate::permissions::{Change, Declaration, Read, Versions};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::hooks::Hook;
-use pivot_core::reach::{EVERYWHERE, Reach};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::plugins::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
 
 use crate::permissions::declaration::{Change, Declaration, Read};

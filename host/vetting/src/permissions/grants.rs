@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use pivot_core::hooks::Hook;
-use pivot_core::reach::{EVERYWHERE, Reach};
-use pivot_core::{GroupKind, Side, words};
+use pivot_core::messages::safe_text;
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::plugins::reach::{EVERYWHERE, Reach};
+use pivot_core::{GroupKind, Side};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -68,7 +69,7 @@ impl Grants {
             items
                 .into_iter()
                 .take(LINES)
-                .map(|item| words::to_line(&format!("{name} {item}"), LINE))
+                .map(|item| safe_text::to_line(&format!("{name} {item}"), LINE))
                 .collect()
         };
         let changes = changes.iter().map(|Change { hook, kind, side }| format!("{kind} in {hook} ({side})"));
@@ -180,7 +181,9 @@ fn parse_side(word: &str) -> Result<Side, String> {
     match word {
         "source" => Ok(Side::Source),
         "target" => Ok(Side::Target),
-        other => Err(format!("there is no side `{}`, only `source` and `target`", words::to_line(other, 64))),
+        other => {
+            Err(format!("there is no side `{}`, only `source` and `target`", safe_text::to_line(other, 64)))
+        }
     }
 }
 
@@ -201,7 +204,7 @@ impl OperatorFile {
         let file = strict::parse_strictly(text).map_err(|why| InvalidFile { file: GRANTS_FILE, why })?;
         let FileText { order, limits: Table(limits), plugins } = file;
         let refused =
-            |why: String| InvalidFile { file: GRANTS_FILE, why: words::escape_line(&why, MAX_REFUSAL) };
+            |why: String| InvalidFile { file: GRANTS_FILE, why: safe_text::escape_line(&why, MAX_REFUSAL) };
         check_count(plugins.len()).map_err(refused)?;
         if let Some(unknown) = order.iter().find(|name| !plugins.contains_key(*name)) {
             let names: Vec<_> = plugins.keys().map(String::as_str).collect();
@@ -471,7 +474,7 @@ mod tests {
             ] {
                 let text = FILE.replacen(&format!("\"{from}\""), &toml::Value::from(kind).to_string(), 1);
                 let error = OperatorFile::parse(&text).unwrap_err().to_string();
-                let kind = words::escape_line(kind, MAX_REFUSAL);
+                let kind = safe_text::escape_line(kind, MAX_REFUSAL);
                 let head = format!(
                     "plugins.toml: can't be understood: [plugins.hosts]: {key}: `{kind}` isn't a kind; "
                 );
@@ -487,7 +490,7 @@ mod tests {
                 1,
             );
             let error = OperatorFile::parse(&text).unwrap_err().to_string();
-            let namespace = words::escape_line(namespace, MAX_REFUSAL);
+            let namespace = safe_text::escape_line(namespace, MAX_REFUSAL);
             let head = format!("[plugins.hosts]: reads[0].namespace: `{namespace}` is no namespace");
             assert!(error.contains(&head), "{error}");
         }

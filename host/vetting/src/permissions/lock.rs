@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use pivot_core::words::to_line;
+use pivot_core::messages::safe_text::to_line;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use pivot_core::network::{Network, find_embedded};
+use pivot_core::request::network::{Network, find_embedded};
 
 use crate::permissions::valid_names::is_label;
 

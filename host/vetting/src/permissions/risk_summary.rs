@@ -7,9 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::hooks::Hook;
-use pivot_core::reach::{EVERYWHERE, Reach};
-use pivot_core::refusal::some_of;
+use pivot_core::messages::refusal::some_of;
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::plugins::reach::{EVERYWHERE, Reach};
 use pivot_core::{GroupKind, Side};
 
 use crate::permissions::gates::intersect_reads;

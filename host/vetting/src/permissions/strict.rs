@@ -8,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use pivot_core::words::to_line;
+use pivot_core::messages::safe_text::to_line;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};

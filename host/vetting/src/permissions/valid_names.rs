@@ -1,7 +1,7 @@
 //! Names that a plugin, its version and the kinds and namespaces that it asks for may have.
 
 use pivot_core::GroupKind;
-use pivot_core::words::to_line;
+use pivot_core::messages::safe_text::to_line;
 
 /// Fails if a plugin can't have this name.
 pub fn check_name(name: &str) -> Result<(), String> {

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::words::is_hidden;
+use pivot_core::messages::safe_text::is_hidden;
 use serde_json::{Map, Value};
 
 use crate::json::sort_keys;

@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 
 use crate::digest::sha256_bytes;
 use crate::fields::Fields;

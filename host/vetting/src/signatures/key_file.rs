@@ -158,7 +158,7 @@ mod tests {
         ] {
             let error = PublicKey::from_pem(&text).unwrap_err().to_string();
             assert!(error.contains(said), "{text:?}: {error}");
-            assert!(!error.chars().any(pivot_core::words::is_hidden), "{error:?}");
+            assert!(!error.chars().any(pivot_core::messages::safe_text::is_hidden), "{error:?}");
         }
     }
 

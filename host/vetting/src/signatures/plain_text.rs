@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use pivot_core::words::is_hidden;
+use pivot_core::messages::safe_text::is_hidden;
 
 /// The most characters of a name in the trust file.
 const NAME: usize = 63;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::Timestamp;
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use serde_json::{Value, json};
 
 use crate::digest::is_sha256;

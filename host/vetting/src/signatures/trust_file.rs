@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use serde_json::Value;
 
 use crate::digest::strip_sha256_prefix;

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::inventory::Inventory;
-use pivot_core::mapping::NamespaceMap;
+use pivot_core::discovery::inventory::Inventory;
 use pivot_core::planner::make_plan;
-use pivot_core::relations::Relations;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::plugins::relations::Relations;
+use pivot_core::request::mapping::NamespaceMap;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Kind, KindLabels, Object};
 use pivot_lab::{assets, parse, say};
 use serde_json::{Value, json};

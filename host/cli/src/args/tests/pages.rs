@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pivot_core::record::Phase;
+use pivot_core::records::record::Phase;
 use pivot_engine::Exit;
 
 use crate::next::tests::{by_a_shell, typed};

@@ -1,7 +1,7 @@
 //! Flags that accept a risk are typed on purpose.
 
 use pivot_core::GroupKind;
-use pivot_core::risk::AcceptedBy;
+use pivot_core::messages::risk::AcceptedBy;
 
 use super::super::risks::RISKY_FLAGS;
 use super::*;

@@ -1,12 +1,12 @@
 //! Documents and events, each with all fields, match the schemas in `docs/schemas`.
 
 use pivot_core::Uid;
-use pivot_core::addition::Added;
-use pivot_core::hooks::{Finding, Hook, PluginFinding};
-use pivot_core::part::Part;
-use pivot_core::remedy::Remedy;
-use pivot_core::risk::Risk;
-use pivot_core::scope::{ClusterName, Namespaces, Scope};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::selector::Part;
+use pivot_core::plugins::hooks::{Finding, Hook, PluginFinding};
+use pivot_core::request::manifest_object::Added;
+use pivot_core::request::scope::{ClusterName, Namespaces, Scope};
 use pivot_engine::{Exit, Failure, Report, RolledBack, Status, Stop};
 use serde_json::Value;
 
@@ -156,7 +156,11 @@ fn errors_match_their_schema() {
     };
     let key = || capi("Cluster", "edge");
     let every = [
-        Remedy::kubectl("look: ", pivot_core::shell::Kubectl::object(Side::Source, "get", &key(), &[]), ""),
+        Remedy::kubectl(
+            "look: ",
+            pivot_core::messages::shell::Kubectl::object(Side::Source, "get", &key(), &[]),
+            "",
+        ),
         Remedy::DropOwners { kinds: [GroupKind::new("g", "K")].into() },
         Remedy::ReachServer,
     ];

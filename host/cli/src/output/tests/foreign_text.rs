@@ -55,7 +55,7 @@ fn nor_can_it_in_a_librarys_log() {
 
 #[test]
 fn nor_can_it_in_a_failure() {
-    use pivot_core::hooks::Finding;
+    use pivot_core::plugins::hooks::Finding;
     use pivot_engine::{Exit, Failure, HeldObject, Stop};
 
     let text = "x\nerror: all is lost\u{1b}[2J";

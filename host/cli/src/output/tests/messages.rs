@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use pivot_core::Both;
-use pivot_core::hooks::{Finding, Hook, PluginFinding};
-use pivot_core::part::Part;
-use pivot_core::record::{Handover, Phase, Record};
-use pivot_core::remedy::{Installation, Remedy};
-use pivot_core::risk::Risk;
-use pivot_core::shell::Kubectl;
+use pivot_core::messages::remedy::{Installation, Remedy};
+use pivot_core::messages::risk::Risk;
+use pivot_core::messages::shell::Kubectl;
+use pivot_core::objects::selector::Part;
+use pivot_core::plugins::hooks::{Finding, Hook, PluginFinding};
+use pivot_core::records::record::{Handover, Phase, Record};
 use pivot_engine::{
     AdviceReason, Failure, Halt, HeldObject, HookError, KnownFiles, KnownSides, Next, OneRecord,
     OneSidedMove, Situation,

@@ -1,8 +1,8 @@
 //! Plans as graphs and as a page: golden texts, names that try to be more than names, and what Graphviz makes of them.
 
 use expect_test::{expect, expect_file};
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::messages::risk::Risk;
+use pivot_core::request::scope::{Namespaces, Scope};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -157,7 +157,7 @@ fn plan_shows_risks_warnings_and_stops() {
               - plugin readiness: Cluster ns/edge: it is not ready; wait for it"#]],
     );
     assert!(text.contains("  ns/edge  3        0      1         1 Secret"), "a stop is a blocker: {text}");
-    let scope = pivot_core::scope::Scope::new(pivot_core::scope::Namespaces::All);
+    let scope = pivot_core::request::scope::Scope::new(pivot_core::request::scope::Namespaces::All);
     let plan = small_plan();
     let document = PlanDocument::new(&plan, SIDES.0, SIDES.1, &scope, &reported, (&[], &[]));
     let document = serde_json::to_value(document).unwrap();

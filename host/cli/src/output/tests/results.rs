@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use pivot_core::hooks::{Finding, Hook, PluginFinding};
-use pivot_core::remedy::Remedy;
-use pivot_core::shell::Kubectl;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::shell::Kubectl;
+use pivot_core::plugins::hooks::{Finding, Hook, PluginFinding};
 use pivot_engine::{Exit, Failure, HeldObject, HookError, Next, OneSidedMove, Report, Stop};
 use pivot_places::PlaceError;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::messages::risk::Risk;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_engine::Report;
 
 use super::*;

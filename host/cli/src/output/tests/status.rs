@@ -1,8 +1,8 @@
 //! Golden texts: the state of moves.
 
 use pivot_core::Uid;
-use pivot_core::record::{FinishAlone, Finished, Handover, Pin, Record, RolledBackMove};
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::records::record::{FinishAlone, Finished, Handover, Pin, Record, RolledBackMove};
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_engine::{LeaseStatus, Leftover, MoveStatus, OneSidedMove, Status, WaitingCopies};
 
 use super::*;

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use crate::addition::Addition;
+use crate::request::manifest_object::Addition;
 use crate::testing::{Case, key, kind, remedies, render};
 
 const ONE: &str = "
@@ -164,7 +164,7 @@ fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
 fn files_name_namespaces_as_the_target_does() {
     let mut case = Case::new(ONE).namespace("ns");
     let pairs = [("ns".to_owned(), "prod".to_owned())];
-    case.scope.namespace_map = crate::mapping::NamespaceMap::new(pairs).unwrap();
+    case.scope.namespace_map = crate::request::mapping::NamespaceMap::new(pairs).unwrap();
     let (plan, inventory) =
         case.plan_with(&additions(&["ConfigMap prod/bom", "ConfigMap other/bom"]), &SERVED);
     let added: Vec<_> = plan.added_steps().map(|step| step.key.to_string()).collect();

@@ -3,8 +3,8 @@
 use expect_test::expect;
 
 use crate::Uid;
-use crate::collateral::{Bystander, find_lost_dependents};
-use crate::inventory::Inventory;
+use crate::checks::collateral::{Bystander, find_lost_dependents};
+use crate::discovery::inventory::Inventory;
 use crate::testing::Case;
 
 const WORLD: &str = "Cluster ns/foo

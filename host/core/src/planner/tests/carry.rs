@@ -3,9 +3,9 @@
 use expect_test::{Expect, expect};
 
 use crate::GroupKind;
-use crate::part::Part;
+use crate::objects::selector::Part;
+use crate::request::selector_syntax;
 use crate::testing::{Case, remedies};
-use crate::typed;
 
 const ONE: &str = "
     Cluster ns/a
@@ -250,7 +250,7 @@ const LABELLED: &str = "
 
 fn labelled(parts: &[&str]) -> Case {
     let mut case = Case::new(LABELLED).namespace("ns").drop_owner("Widget");
-    case.scope.also_copy.extend(parts.iter().map(|part| typed::parse_part(part).unwrap()));
+    case.scope.also_copy.extend(parts.iter().map(|part| selector_syntax::parse_part(part).unwrap()));
     case
 }
 
@@ -299,14 +299,14 @@ fn what_has_a_label_and_cannot_be_carried_refuses_the_move() {
     assert_eq!(codes(&case), "also-copied-excluded");
     let mut case =
         Case::new("Cluster ns/a\nCluster ns/b\nSecret ns/b-ca ! label=hand-on:yes").clusters(&["ns/a"]);
-    case.scope.also_copy.insert(typed::parse_part("Secret:hand-on").unwrap());
+    case.scope.also_copy.insert(selector_syntax::parse_part("Secret:hand-on").unwrap());
     assert_eq!(codes(&case), "belongs-to-what-stays");
 }
 
 #[test]
 fn what_has_a_label_stays_if_that_is_excluded() {
     let mut case = labelled(&["Secret"]);
-    case.scope.exclude.insert(typed::parse_part("Secret:hand-on=no").unwrap());
+    case.scope.exclude.insert(selector_syntax::parse_part("Secret:hand-on=no").unwrap());
     let plan = case.plan();
     let carried: Vec<String> =
         plan.steps.iter().filter(|step| step.is_chosen_by_user()).map(|step| step.key.to_string()).collect();

@@ -3,8 +3,8 @@
 use expect_test::{Expect, expect};
 
 use crate::GroupKind;
-use crate::collateral::{Bystander, find_lost_dependents};
-use crate::part::Part;
+use crate::checks::collateral::{Bystander, find_lost_dependents};
+use crate::objects::selector::Part;
 use crate::testing::{Case, remedies, render};
 
 const ONE: &str = "

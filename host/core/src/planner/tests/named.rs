@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use expect_test::expect;
 
-use crate::collateral::{Bystander, find_lost_dependents};
+use crate::checks::collateral::{Bystander, find_lost_dependents};
+use crate::messages::refusal::Refusal;
 use crate::plan::{Fate, Plan, Step};
-use crate::refusal::Refusal;
 use crate::testing::{Case, render};
 
 /// Two Clusters of one class, with a pool, a set and an identity that both use, and things of their own.

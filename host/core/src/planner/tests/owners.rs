@@ -4,10 +4,10 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::Object;
-use crate::inventory::Inventory;
+use crate::discovery::inventory::Inventory;
 use crate::planner::make_plan;
-use crate::relations::Relations;
-use crate::scope::{Namespaces, Scope};
+use crate::plugins::relations::Relations;
+use crate::request::scope::{Namespaces, Scope};
 use crate::testing::{Case, objects};
 
 #[test]
@@ -152,7 +152,7 @@ fn w11_the_version_in_an_owner_reference_does_not_matter() {
     body["metadata"]["ownerReferences"][0]["apiVersion"] = "cluster.x-k8s.io/v1alpha3".into();
     objects.push(crate::Object::from_value(crate::testing::kind("Machine"), &body).unwrap());
     let mut case = Case::new("");
-    case.inventory = crate::inventory::Inventory::new(objects);
+    case.inventory = crate::discovery::inventory::Inventory::new(objects);
     case.check(expect![[r#"
         move Cluster ns/foo (moves with everything it owns)
         move Machine ns/m (belongs to Cluster ns/foo) after Cluster ns/foo

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use pivot_worlds::{Dice, KINDS, World};
 use serde_json::Value;
 
-use crate::inventory::Inventory;
-use crate::mapping::NamespaceMap;
-use crate::part::Part;
+use crate::discovery::inventory::Inventory;
+use crate::messages::risk::Risk;
+use crate::objects::selector::Part;
 use crate::plan::{Fate, Plan};
 use crate::planner::make_plan;
-use crate::relations::Relations;
-use crate::risk::Risk;
-use crate::scope::{ClusterName, Namespaces, Scope};
+use crate::plugins::relations::Relations;
+use crate::request::mapping::NamespaceMap;
+use crate::request::scope::{ClusterName, Namespaces, Scope};
 use crate::{GroupKind, Key, Kind, KindLabels, Object};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=40;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::release::{Entry, ReleaseList};
+use pivot_core::records::release::{Entry, ReleaseList};
 
 /// Returns the wanted entries in levels. No entry owns another one of its level. Owners are in an earlier level than their
 /// dependents, even if the objects between them aren't wanted.
@@ -62,7 +62,7 @@ impl WaveSize {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::release::{Pausing, ReleaseFate, ReleaseKind};
+    use pivot_core::records::release::{Pausing, ReleaseFate, ReleaseKind};
     use pivot_core::{GroupKind, Key, Uid};
 
     use super::*;

@@ -1,7 +1,7 @@
 //! The risks that a run's options accept.
 
 use pivot_core::Side;
-use pivot_core::risk::Risk;
+use pivot_core::messages::risk::Risk;
 
 use super::Event;
 use crate::base::options::Options;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use pivot_core::grouped::{Group, MAX_LISTED_NAMES, group_items};
-use pivot_core::hooks::Finding;
+use pivot_core::messages::grouping::{Group, MAX_LISTED_NAMES, group_items};
+use pivot_core::plugins::hooks::Finding;
 use pivot_core::{Key, Side};
 use serde::{Deserialize, Serialize};
 

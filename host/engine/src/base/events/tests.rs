@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fmt, fs};
 
-use pivot_core::hooks::Severity;
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::messages::risk::Risk;
+use pivot_core::plugins::hooks::Severity;
+use pivot_core::request::scope::{Namespaces, Scope};
 use serde_json::{Value, json};
 
 use super::*;

@@ -5,12 +5,12 @@
 
 use std::fmt;
 
-use pivot_core::grouped::{MAX_LISTED_NAMES, group_items};
-use pivot_core::hooks::{Finding, Hook, PluginFinding};
-use pivot_core::record::Phase;
-use pivot_core::refusal::{Refusal, some_of};
-use pivot_core::remedy::Remedy;
-use pivot_core::words::did_you_mean_object;
+use pivot_core::messages::grouping::{MAX_LISTED_NAMES, group_items};
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::safe_text::did_you_mean_object;
+use pivot_core::plugins::hooks::{Finding, Hook, PluginFinding};
+use pivot_core::records::record::Phase;
 use pivot_core::{Key, ObjectError, Side};
 use pivot_places::PlaceError;
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! Verdicts, by the objects, about a move of which one side went back.
 
 use pivot_core::Key;
-use pivot_core::grouped::MAX_LISTED_NAMES;
-use pivot_core::refusal::some_of;
+use pivot_core::messages::grouping::MAX_LISTED_NAMES;
+use pivot_core::messages::refusal::some_of;
 
 /// A move of which one side went back, according to the objects. A missing or an older record alone shows nothing: either cluster may
 /// have been restored from a backup.

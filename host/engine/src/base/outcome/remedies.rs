@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::hooks::Hook;
-use pivot_core::remedy::Remedy;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::plugins::hooks::Hook;
 
 use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::one_sided::OneSidedMove;

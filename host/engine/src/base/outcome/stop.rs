@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use pivot_core::Side;
-use pivot_core::record::Phase;
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::records::record::Phase;
 use serde::{Deserialize, Serialize};
 
 use crate::base::outcome::change_counts::Counts;

@@ -1,8 +1,8 @@
 //! A move under way, as far as the sides that were read know.
 
 use pivot_core::Side;
-use pivot_core::record::Record;
-use pivot_core::scope::Scope;
+use pivot_core::records::record::Record;
+use pivot_core::request::scope::Scope;
 use serde::{Deserialize, Serialize};
 
 use crate::base::outcome::one_sided::OneSidedMove;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pivot_core::GroupKind;
-use pivot_core::risk::{AcceptedRisks, Risk};
+use pivot_core::messages::risk::{AcceptedRisks, Risk};
 
 use crate::base::events::Event;
 

@@ -1,7 +1,7 @@
 //! Messages about a patch that is out of bounds. The rule itself is `pivot_bounds`, which the SDK's test harness uses, too.
 
-use pivot_core::hooks::{Description, Hook};
-use pivot_core::words;
+use pivot_core::messages::safe_text;
+use pivot_core::plugins::hooks::{Description, Hook};
 use serde_json::Value;
 
 /// The longest path that is printed.
@@ -19,7 +19,7 @@ pub(crate) fn describe_path(path: &str, secret_data: bool) -> String {
     if secret_data {
         "a path that is withheld (the plugin sees the data of Secrets)".to_owned()
     } else {
-        words::to_line(path, MAX_PATH_BYTES)
+        safe_text::to_line(path, MAX_PATH_BYTES)
     }
 }
 

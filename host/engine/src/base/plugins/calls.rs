@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use pivot_core::grouped::remove_names;
-use pivot_core::hooks::{Description, Finding, Hook, PluginFinding, Point, Severity};
-use pivot_core::refusal::some_of;
-use pivot_core::{Key, Object, merge};
+use pivot_core::messages::grouping::remove_names;
+use pivot_core::messages::refusal::some_of;
+use pivot_core::objects::merge;
+use pivot_core::plugins::hooks::{Description, Finding, Hook, PluginFinding, Point, Severity};
+use pivot_core::{Key, Object};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Finding, Hook, Point, Relation, Settlement};
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Relation, Settlement};
 use pivot_core::{GroupKind, Object};
 use pivot_runtime::CallError;
 pub use pivot_runtime::{MoveContext, RunContext, RunKind, Services};

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
-use pivot_core::inventory::Inventory;
-use pivot_core::providers::Provider;
-use pivot_core::scope::Scope;
+use pivot_core::checks::providers::Provider;
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::request::scope::Scope;
 use pivot_core::{Both, Key, Kind, Object, Side};
 use pivot_places::{PlaceError, ServicePath};
 use pivot_runtime::probe::Here;
@@ -257,8 +257,9 @@ fn error_code(error: &PlaceError) -> &'static str {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use pivot_core::scope::Namespaces;
-    use pivot_core::{GroupKind, KindLabels, names};
+    use pivot_core::objects::names;
+    use pivot_core::request::scope::Namespaces;
+    use pivot_core::{GroupKind, KindLabels};
     use pivot_memory::MemoryPlace;
     use serde_json::json;
 

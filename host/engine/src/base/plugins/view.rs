@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use pivot_core::Key;
-use pivot_core::mapping::NamespaceMap;
-use pivot_core::release::ReleaseList;
+use pivot_core::records::release::ReleaseList;
+use pivot_core::request::mapping::NamespaceMap;
 
 use crate::base::plugins::hooks::{Hooks, MoveContext};
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pivot_core::mapping::NamespaceMap;
-use pivot_core::route::EndKind;
+use pivot_core::records::route::EndKind;
+use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::{Both, Key, Kind, Meta, Object, Side};
 use pivot_places::{
     Access, Begun, Capabilities, Change, Closing, Identity, Listing, MappedPlace, Opening, Patch, Place,

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use pivot_core::cluster_identity::{ClusterIdentity, MovedCluster, authority_secret_key};
-use pivot_core::copy_mark::CopyMark;
-use pivot_core::record::{Finished, MOST_MOVED_CLUSTERS, Phase, Record};
-use pivot_core::refusal::some_of;
-use pivot_core::release::UidSet;
-use pivot_core::risk::Risk;
-use pivot_core::soft::is_cluster;
-use pivot_core::{Both, GroupKind, Key, Kind, Meta, Object, Uid, pause};
+use pivot_core::copies::mark::CopyMark;
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::pause;
+use pivot_core::records::cluster_identity::{ClusterIdentity, MovedCluster, authority_secret_key};
+use pivot_core::records::record::{Finished, MOST_MOVED_CLUSTERS, Phase, Record};
+use pivot_core::records::release::UidSet;
+use pivot_core::{Both, GroupKind, Key, Kind, Meta, Object, Uid};
 
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::one_sided::OneSidedMove;

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
 use tokio::time::Instant;
 
 use crate::base::events::Watcher;

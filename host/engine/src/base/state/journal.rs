@@ -6,8 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use pivot_core::record::{FinishAlone, Finished, Handover, Phase, Record, RolledBackMove, is_move_id};
-use pivot_core::release::{ReleaseFate, ReleaseList};
+use pivot_core::records::record::{
+    FinishAlone, Finished, Handover, Phase, Record, RolledBackMove, is_move_id,
+};
+use pivot_core::records::release::{ReleaseFate, ReleaseList};
 use pivot_core::{Both, GroupKind, Key, Side, Uid};
 use pivot_places::PlaceError;
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pivot_core::names::LOCK as LABEL;
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::objects::names::LOCK as LABEL;
 use pivot_core::{GroupKind, Key, Kind, Object, Side};
 use pivot_places::{Change, Patch, PlaceError, Preconditions, Subresource};
 use serde::Deserialize;
@@ -112,7 +112,7 @@ impl Leases {
             "apiVersion": self.kind.api_version(), "kind": "Lease",
             "metadata": {"name": name, "namespace": self.namespace.name()},
         });
-        pivot_core::merge::apply_patch(&mut body, &taken_by(taker));
+        pivot_core::objects::merge::apply_patch(&mut body, &taken_by(taker));
         match self.namespace.create_in(&self.kind, &body).await? {
             Ok(object) => Ok(Some(object.meta.resource_version)),
             Err(PlaceError::AlreadyExists(_)) => Ok(None),

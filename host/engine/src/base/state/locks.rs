@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use pivot_core::names::STATE;
-use pivot_core::record::Record;
-use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{Side, words};
+use pivot_core::Side;
+use pivot_core::messages::safe_text;
+use pivot_core::objects::names::STATE;
+use pivot_core::records::record::Record;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_places::PlaceError;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
@@ -161,7 +162,7 @@ fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Names a run in its leases: no two runs have the same name, and people read who runs it.
 fn new_holder_name(operator: &str) -> String {
-    let who = words::to_line(operator, MAX_OPERATOR_BYTES);
+    let who = safe_text::to_line(operator, MAX_OPERATOR_BYTES);
     let run = uuid::Uuid::new_v4();
     if who.is_empty() { format!("pivot-host/{run}") } else { format!("pivot-host/{run} ({who})") }
 }

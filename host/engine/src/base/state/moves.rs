@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::record::{Phase, Record};
-use pivot_core::refusal::some_of;
-use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::{Both, Meta, Side, Uid, names, words};
+use pivot_core::messages::refusal::some_of;
+use pivot_core::messages::safe_text;
+use pivot_core::objects::names;
+use pivot_core::records::record::{Phase, Record};
+use pivot_core::request::scope::{Namespaces, Scope};
+use pivot_core::{Both, Meta, Side, Uid};
 
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::one_sided::OneSidedMove;
@@ -156,7 +158,7 @@ impl Moves {
         };
         if let (Some(id), true, false) = (id, named.is_empty(), self.0.is_empty()) {
             let there: Vec<String> = self.0.iter().map(FoundMove::describe).collect();
-            let id = words::to_line(id, MAX_ID_BYTES);
+            let id = safe_text::to_line(id, MAX_ID_BYTES);
             return Err(Failure::Declined(format!(
                 "no move {id} is under way; there are: {}",
                 some_of(&there, MAX_NAMED_MOVES)
@@ -207,7 +209,7 @@ pub(crate) fn refuse_for_other_author(other: &Record) -> Failure {
     Failure::BegunByOther {
         move_id: other.move_id.clone(),
         phase: other.phase,
-        author: words::to_line(&other.started_by, MAX_ID_BYTES),
+        author: safe_text::to_line(&other.started_by, MAX_ID_BYTES),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use pivot_core::record::{record_name, record_namespace_manifest};
-use pivot_core::refusal::Refusal;
-use pivot_core::remedy::Remedy;
-use pivot_core::shell::Kubectl;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::shell::Kubectl;
+use pivot_core::records::record::{record_name, record_namespace_manifest};
 use pivot_core::{GroupKind, Key, Kind, Object};
 use pivot_places::{Change, PlaceError};
 use serde_json::{Value, json};

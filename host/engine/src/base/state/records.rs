@@ -9,15 +9,15 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use pivot_core::names::{FINISHED, RECORD as LABEL, ROLLED_BACK};
-use pivot_core::record::{
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::objects::names::{FINISHED, RECORD as LABEL, ROLLED_BACK};
+use pivot_core::records::record::{
     ENTRY, Finished, ROLLBACK_SUMMARY, Record, RolledBackMove, SUMMARY, piece_name, pieces_prefix,
     record_name,
 };
-use pivot_core::refusal::Refusal;
-use pivot_core::release::{self, ReleaseList};
-use pivot_core::scope::{Namespaces, Scope};
-use pivot_core::soft::is_cluster;
+use pivot_core::records::release::{self, ReleaseList};
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side};
 use pivot_places::{Change, PlaceError, Preconditions};
 use serde::{Deserialize, Serialize};

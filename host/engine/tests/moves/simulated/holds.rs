@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pivot_core::hooks::{Description, Hook, Settlement};
+use pivot_core::plugins::hooks::{Description, Hook, Settlement};
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks, Services};
 use serde_json::{Value, json};

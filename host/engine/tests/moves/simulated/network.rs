@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use pivot_core::route::EndKind;
+use pivot_core::records::route::EndKind;
 use pivot_core::{Key, Kind, Object, Side};
 use pivot_engine::{Clock, Halt, Halter, Moment};
 use pivot_memory::MemoryPlace;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pivot_core::risk::Risk;
-use pivot_core::scope::{Namespaces, Scope};
+use pivot_core::messages::risk::Risk;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, Options, Setup, Sides, Stop};
 use pivot_memory::MemoryPlace;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::{Key, Side, names};
+use pivot_core::objects::names;
+use pivot_core::{Key, Side};
 use pivot_memory::MemoryPlace;
 use pivot_worlds::has_secret;
 use serde_json::{Value, json};

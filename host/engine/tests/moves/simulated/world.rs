@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pivot_core::names::LABEL_CLUSTER;
+use pivot_core::objects::names::LABEL_CLUSTER;
 use pivot_core::{GroupKind, Key, Side};
 use pivot_engine::{Event, Watcher};
 use pivot_memory::MemoryPlace;

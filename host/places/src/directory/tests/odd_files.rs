@@ -12,7 +12,7 @@ fn is_read(file: &str, content: impl AsRef<[u8]>) -> bool {
         Err(why) => {
             assert!(why.contains(file), "{begin}: {why}");
             assert!(why.len() < 1_000 && !why.contains("hunter2"), "{begin}: {why}");
-            assert!(!why.chars().any(pivot_core::words::is_hidden), "{begin}: {why}");
+            assert!(!why.chars().any(pivot_core::messages::safe_text::is_hidden), "{begin}: {why}");
             false
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Read};
 
-use pivot_core::words::escape_line;
+use pivot_core::messages::safe_text::escape_line;
 use tar::Header;
 
 use super::error::{ArchiveError, NAME};

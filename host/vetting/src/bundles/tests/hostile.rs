@@ -114,7 +114,7 @@ fn manifests_are_refused_each_for_its_reason() {
             "{to}"
         );
         let error = Bundle::read_tar(pack(&with_manifest(&bundle, text.as_bytes())).as_slice()).unwrap_err();
-        assert!(!error.to_string().chars().any(pivot_core::words::is_hidden), "{error:?}");
+        assert!(!error.to_string().chars().any(pivot_core::messages::safe_text::is_hidden), "{error:?}");
         // A manifest of something else is nobody's bundle, and a layer that nobody lists is stray.
         match error.code() {
             "no-bundle" => assert!(wanted == "wrong-artifact-type" || to.contains("\"artifact\"")),
@@ -168,7 +168,7 @@ fn wrong_indexes_are_refused_with_reasons() {
         all.iter_mut().find(|entry| entry.path == path).unwrap().data = text.into_bytes();
         all.extend_from_slice(more);
         let error = Bundle::read_tar(pack(&all).as_slice()).unwrap_err();
-        assert!(!error.to_string().chars().any(pivot_core::words::is_hidden), "{error:?}");
+        assert!(!error.to_string().chars().any(pivot_core::messages::safe_text::is_hidden), "{error:?}");
         error.code()
     };
     let mine = bundle.digest();

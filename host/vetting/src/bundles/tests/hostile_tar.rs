@@ -10,7 +10,7 @@ const SHA: &str = "blobs/sha256/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 
 fn code(bytes: &[u8]) -> &'static str {
     let error = Bundle::read_tar(bytes).unwrap_err();
-    assert!(!error.to_string().chars().any(pivot_core::words::is_hidden), "{error:?}");
+    assert!(!error.to_string().chars().any(pivot_core::messages::safe_text::is_hidden), "{error:?}");
     error.code()
 }
 

@@ -314,7 +314,7 @@ fn files_are_refused_each_for_its_reason() {
     ] {
         let error = Bundle::from_files(files(&[("a.wasm", EMPTY), (name, EMPTY)])).unwrap_err();
         assert_eq!(error.code(), code, "{name}: {error}");
-        assert!(!error.to_string().chars().any(pivot_core::words::is_hidden), "{error:?}");
+        assert!(!error.to_string().chars().any(pivot_core::messages::safe_text::is_hidden), "{error:?}");
     }
     let large = |size: u64| vec![0; usize::try_from(size).unwrap()];
     for (name, limit) in [("b.wasm", COMPONENT), ("b.md", OTHER), ("b.cdx.json", SBOM)] {

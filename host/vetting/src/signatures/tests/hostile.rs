@@ -97,7 +97,7 @@ fn hostile_lines_are_refused_with_reasons() {
             reason.strip_suffix(" twice").map_or(reason.to_owned(), |key| format!("the key {key} twice"));
         let error = Envelope::parse(&with(text, from, to)).unwrap_err().to_string();
         assert!(error.contains(&reason), "{to}: {error}");
-        assert!(!error.chars().any(pivot_core::words::is_hidden), "{error:?}");
+        assert!(!error.chars().any(pivot_core::messages::safe_text::is_hidden), "{error:?}");
     }
     let many =
         with(BARE, "\"signatures\":[", &format!("\"signatures\":[{}", "{\"sig\":\"AAAA\"},".repeat(16)));
@@ -242,7 +242,7 @@ fn hostile_trust_files_are_refused_with_reasons() {
     for (from, to, reason) in cases {
         let error = People::default().trust(&with(&good, from, to)).unwrap_err().to_string();
         assert!(error.contains(reason), "{to}: {error}");
-        assert!(!error.chars().any(pivot_core::words::is_hidden), "{error:?}");
+        assert!(!error.chars().any(pivot_core::messages::safe_text::is_hidden), "{error:?}");
     }
     for nested in [
         format!("{}a = 1", "a.".repeat(100_000)),

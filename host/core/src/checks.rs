@@ -1,0 +1,17 @@
+//! Checks of a plan before anything is changed.
+//!
+//! | module | content |
+//! |---|---|
+//! | `preflight` | checks of the objects that would move |
+//! | `unusable_objects` | names and bodies that a move can't work with |
+//! | `served_versions` | kinds and versions that the target serves |
+//! | `providers` | providers that the target runs |
+//! | `collateral` | objects that stay and would lose their owners |
+//! | `garbage_collector` | a simulation of the garbage collector |
+
+pub mod collateral;
+pub(crate) mod garbage_collector;
+pub mod preflight;
+pub mod providers;
+pub mod served_versions;
+pub mod unusable_objects;

@@ -1,0 +1,221 @@
+//! Checks on the objects that would move, before anything is changed.
+//!
+//! Each looks at the plan's steps alone, never at objects of which only a name is known (W4), and reads bodies that were listed
+//! anyway.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use crate::discovery::dangerous_kinds::find_unhandled_dangers;
+use crate::discovery::implicit_links::{is_cluster, is_cluster_class};
+use crate::discovery::inventory::Inventory;
+use crate::messages::refusal::Refusal;
+use crate::messages::remedy::Remedy;
+use crate::messages::risk::Risk;
+use crate::messages::shell::Kubectl;
+use crate::objects::names::{GROUP_CLUSTER, OURS, UNDO};
+use crate::objects::pause;
+use crate::plan::Plan;
+use crate::request::scope::Scope;
+use crate::{GroupKind, Key, Object, ObjectError, Side};
+
+/// Checks the objects that would move.
+///
+/// `ours` is this move's id: a pause that carries it was made by an earlier run of this move. `handled` are the kinds that some
+/// plugin takes care of.
+pub fn check_moved_objects(
+    inventory: &Inventory,
+    plan: &Plan,
+    scope: &Scope,
+    ours: Option<&str>,
+    handled: &BTreeSet<GroupKind>,
+) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    for step in &plan.steps {
+        let Some(object) = inventory.get(step.object) else { continue };
+        let checked = check_object(object, &step.key, scope, ours);
+        refusals.extend(checked.unwrap_or_else(|error| vec![Refusal::unreadable(step.key.clone(), &error)]));
+    }
+    refusals.extend(find_unhandled_dangers(plan, scope, handled));
+    refusals
+}
+
+fn check_object(
+    object: &Object,
+    key: &Key,
+    scope: &Scope,
+    ours: Option<&str>,
+) -> Result<Vec<Refusal>, ObjectError> {
+    let kind = &object.kind.group_kind;
+    let mut refusals = Vec::new();
+    refusals.extend(refuse_own_records(object, key));
+    if is_cluster(kind) || is_cluster_class(kind) {
+        refusals.extend(check_pause(object, key, scope, ours)?);
+    }
+    if scope.accept.contains(Risk::Unprovisioned) {
+        return Ok(refusals);
+    }
+    let missing = if is_cluster(kind) {
+        unprovisioned_cluster(object)?
+    } else if kind.is(GROUP_CLUSTER, "Machine") {
+        unprovisioned_machine(object)?
+    } else {
+        None
+    };
+    refusals.extend(missing.map(|missing| {
+        Refusal::source(
+            "not-provisioned",
+            key.clone(),
+            format!("{key} is not provisioned yet: {missing}"),
+            Remedy::kubectl(
+                "wait, and watch ",
+                Kubectl::object(Side::Source, "get", key, &["-o", "yaml"]),
+                "",
+            ),
+        )
+        .with_remedy(Remedy::MoveUnprovisioned)
+    }));
+    Ok(refusals)
+}
+
+/// Refuses records and leases of moves. In another cluster their content would be wrong, and pivot-host would rely on it.
+fn refuse_own_records(object: &Object, key: &Key) -> Option<Refusal> {
+    let labelled = object.meta.labels.keys().any(|label| label.starts_with(OURS));
+    labelled.then(|| {
+        Refusal::source(
+            "own-object",
+            key.clone(),
+            format!(
+                "{key} has a pivot-host.io/ label, which marks records of moves; records are never moved"
+            ),
+            "remove its labels that begin with pivot-host.io/, if it is something else",
+        )
+    })
+}
+
+/// Refuses a Cluster or class that this move didn't pause. A user may be working on it, and unpausing the copy would interfere.
+fn check_pause(
+    object: &Object,
+    key: &Key,
+    scope: &Scope,
+    ours: Option<&str>,
+) -> Result<Option<Refusal>, ObjectError> {
+    if !pause::is_paused(object)? || ours.is_some_and(|id| pause::is_ours(&object.meta, id)) {
+        return Ok(None);
+    }
+    if object.meta.has_annotation(UNDO) {
+        return Ok(Some(Refusal::source(
+            "paused-by-other-move",
+            key.clone(),
+            format!("{key} is paused by another move that has not ended"),
+            Remedy::EndOtherMove,
+        )));
+    }
+    if scope.accept.contains(Risk::AlreadyPaused) {
+        return Ok(None);
+    }
+    let refusal = Refusal::source(
+        "already-paused",
+        key.clone(),
+        format!(
+            "{key} is paused already: by a person, by a backup, or by a `clusterctl move` that did not finish"
+        ),
+        Remedy::kubectl(
+            "find out who paused it, and why: another management cluster may run it (",
+            Kubectl::object(Side::Source, "get", key, &["-o", "jsonpath={.metadata.managedFields}"]),
+            " shows who wrote the pause)",
+        ),
+    );
+    Ok(Some(refusal.with_remedy(Remedy::MovePaused)))
+}
+
+/// The first of the peer's rules that a Cluster fails. v1beta2 keeps these facts in `status.initialization`, v1beta1 directly in
+/// `status`.
+fn unprovisioned_cluster(cluster: &Object) -> Result<Option<&'static str>, ObjectError> {
+    #[derive(Deserialize)]
+    struct View {
+        spec: Option<Spec>,
+        status: Option<Status>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Spec {
+        control_plane_ref: Option<ControlPlane>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ControlPlane {
+        api_group: Option<String>,
+        kind: Option<String>,
+        name: Option<String>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Status {
+        initialization: Option<Initialization>,
+        infrastructure_ready: Option<bool>,
+        control_plane_ready: Option<bool>,
+        conditions: Option<Vec<Condition>>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Initialization {
+        infrastructure_provisioned: Option<bool>,
+        control_plane_initialized: Option<bool>,
+    }
+    #[derive(Deserialize)]
+    struct Condition {
+        #[serde(rename = "type")]
+        of: String,
+        status: String,
+    }
+    impl ControlPlane {
+        fn is_defined(&self) -> bool {
+            [&self.api_group, &self.kind, &self.name].into_iter().flatten().any(|part| !part.is_empty())
+        }
+    }
+
+    let view: View = cluster.view()?;
+    let status = view.status.unwrap_or_default();
+    let (infrastructure, control_plane) = match status.initialization {
+        Some(now) => (now.infrastructure_provisioned, now.control_plane_initialized),
+        None => (status.infrastructure_ready, status.control_plane_ready),
+    };
+    let mut conditions = status.conditions.iter().flatten();
+    let initialized =
+        conditions.any(|condition| condition.of == "ControlPlaneInitialized" && condition.status == "True");
+    let has_control_plane =
+        view.spec.and_then(|spec| spec.control_plane_ref).is_some_and(|reference| reference.is_defined());
+    Ok(if infrastructure != Some(true) {
+        Some("its infrastructure is not ready")
+    } else if !initialized {
+        Some("its condition ControlPlaneInitialized is not true")
+    } else if has_control_plane && control_plane != Some(true) {
+        Some("its control plane is not initialized")
+    } else {
+        None
+    })
+}
+
+fn unprovisioned_machine(machine: &Object) -> Result<Option<&'static str>, ObjectError> {
+    #[derive(Deserialize)]
+    struct View {
+        status: Option<Status>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Status {
+        node_ref: Option<NodeRef>,
+    }
+    #[derive(Deserialize)]
+    struct NodeRef {
+        name: Option<String>,
+    }
+    let view: View = machine.view()?;
+    let node = view.status.and_then(|status| status.node_ref).and_then(|node| node.name);
+    Ok(if node.is_some_and(|name| !name.is_empty()) { None } else { Some("it has no node") })
+}
+
+#[cfg(test)]
+mod tests;

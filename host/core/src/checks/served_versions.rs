@@ -1,0 +1,113 @@
+//! Checks whether the target serves the kinds of the set, in a version that both sides serve (W21: the peer finds out only after
+//! pausing the source).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::discovery::inventory::Inventory;
+use crate::messages::refusal::{Refusal, some_of};
+use crate::plan::Plan;
+use crate::{GroupKind, Key, Kind};
+
+/// Checks every kind of the set against the target's.
+pub fn check_served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<Kind>]) -> Vec<Refusal> {
+    let targets: BTreeMap<&GroupKind, &Kind> =
+        target_kinds.iter().map(|kind| (&kind.group_kind, kind.as_ref())).collect();
+    let mut seen = BTreeSet::new();
+    let mut refusals = Vec::new();
+    // By group: a missing provider is one problem, not one for each of its kinds.
+    let mut missing: BTreeMap<&str, (&Key, Vec<&str>)> = BTreeMap::new();
+    for step in &plan.steps {
+        let Some(source) = inventory.get(step.object).map(|object| &object.kind) else { continue };
+        // Files may have a kind in several versions.
+        if !seen.insert((&source.group_kind, &source.version)) {
+            continue;
+        }
+        let kind = &source.group_kind;
+        let mut refusal = match targets.get(kind) {
+            None => {
+                missing.entry(&kind.group).or_insert((&step.key, Vec::new())).1.push(&kind.kind);
+                continue;
+            }
+            Some(target) if common_version(source, target).is_none() => Refusal::target(
+                "version-not-served",
+                format!(
+                    "{} can't be created: the source serves {kind} as {}, the target as {}",
+                    step.key,
+                    list_versions(source),
+                    list_versions(target)
+                ),
+                "bring the provider to the same release on both sides: `clusterctl upgrade apply`",
+            ),
+            Some(_) => continue,
+        };
+        refusal.object = Some(step.key.clone());
+        refusals.push(refusal);
+    }
+    for (group, (first, kinds)) in missing {
+        let mut refusal = Refusal::target(
+            "kind-missing",
+            format!("{first} can't be created: the target has no {} of {group}", some_of(&kinds, 8)),
+            "install the provider that defines it in the target: `clusterctl init`",
+        );
+        refusal.object = Some(first.clone());
+        refusals.push(refusal);
+    }
+    refusals
+}
+
+/// The version to read in the source and write in the target: the source's preferred one if the target serves it, else the first
+/// that both serve.
+pub fn common_version(source: &Kind, target: &Kind) -> Option<String> {
+    std::iter::once(&source.version)
+        .chain(&source.served)
+        .find(|version| **version == target.version || target.served.contains(version))
+        .cloned()
+}
+
+fn list_versions(kind: &Kind) -> String {
+    if kind.served.is_empty() { kind.version.clone() } else { kind.served.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, kind};
+
+    fn serving(name: &str, version: &str, served: &[&str]) -> Kind {
+        let served = served.iter().map(|version| (*version).to_owned()).collect();
+        Kind { version: version.into(), served, ..Kind::clone(&kind(name)) }
+    }
+
+    #[test]
+    fn the_sources_own_version_wins_then_its_order() {
+        let source = serving("Cluster", "v1beta2", &["v1beta2", "v1beta1", "v1alpha4"]);
+        for (target, common) in [
+            (serving("Cluster", "v1", &["v1", "v1beta2"]), Some("v1beta2")),
+            (serving("Cluster", "v1beta1", &["v1beta1", "v1alpha4"]), Some("v1beta1")),
+            (serving("Cluster", "v1beta1", &[]), Some("v1beta1")),
+            (serving("Cluster", "v1", &["v1"]), None),
+        ] {
+            assert_eq!(common_version(&source, &target).as_deref(), common);
+        }
+    }
+
+    // proves: D14, W21
+    #[test]
+    fn w21_versions_the_target_lacks_are_refused_once_a_kind_and_kinds_once_a_group() {
+        let case = Case::new(
+            "Cluster ns/a
+             Cluster ns/b
+             Machine ns/m < Cluster ns/a
+             InfraMachine ns/m < Machine ns/m
+             InfraCluster ns/a < Cluster ns/a
+             Widget ns/stays",
+        );
+        let target = [kind("Cluster"), Arc::new(serving("Machine", "v2", &["v2", "v3"]))];
+        let refusals = check_served_versions(&case.plan(), &case.inventory, &target);
+        let told: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
+        expect_test::expect![[r#"
+            target: Machine ns/m can't be created: the source serves Machine.cluster.x-k8s.io as v1beta2, the target as v2, v3; bring the provider to the same release on both sides: `clusterctl upgrade apply`
+            target: InfraCluster ns/a can't be created: the target has no InfraCluster and InfraMachine of infrastructure.cluster.x-k8s.io; install the provider that defines it in the target: `clusterctl init`"#]].assert_eq(&told.join("\n"));
+    }
+}

@@ -1,0 +1,13 @@
+//! Copies in the target: body, mark, content and takeover.
+//!
+//! | module | content |
+//! |---|---|
+//! | `body` | the body that creates a copy |
+//! | `mark` | the annotations that show which move made a copy |
+//! | `content` | the content of a copy that must be unchanged at the commit |
+//! | `readiness` | evidence that the controllers of the target have taken over |
+
+pub mod body;
+pub mod content;
+pub mod mark;
+pub mod readiness;

@@ -1,0 +1,207 @@
+//! What is checked, and what counts as evidence.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::objects::kind::{Kind, KindLabels};
+
+const CAPI: &str = "cluster.x-k8s.io";
+
+fn object(group: &str, kind: &str, name: &str, generation: i64, status: Value) -> Object {
+    let kind = Kind {
+        group_kind: GroupKind::new(group, kind),
+        version: "v1beta2".into(),
+        plural: "things".into(),
+        namespaced: true,
+        status_subresource: true,
+        served: vec![],
+        labels: KindLabels::default(),
+    };
+    let mut body = json!({"metadata": {"name": name, "namespace": "ns", "generation": generation,
+        "labels": {"cluster.x-k8s.io/cluster-name": "c"}}});
+    if !status.is_null() {
+        body["status"] = status;
+    }
+    Object::from_value(Arc::new(kind), &body).unwrap()
+}
+
+fn machine(generation: i64, conditions: Value) -> Object {
+    object(CAPI, "Machine", "m", generation, json!({"conditions": conditions}))
+}
+
+fn judge(objects: &[(&Object, bool, bool)], accepted: &[&str]) -> Asked {
+    let keys: Vec<Key> = objects.iter().map(|(object, ..)| object.key()).collect();
+    let moved: Vec<Moved<'_>> = objects
+        .iter()
+        .zip(&keys)
+        .map(|((object, asleep, held), key)| Moved { key, object, asleep: *asleep, held: *held })
+        .collect();
+    let accepted = accepted.iter().map(|kind| GroupKind::new(CAPI, *kind)).collect();
+    select_checks(&moved, &accepted).unwrap()
+}
+
+fn names<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<String> {
+    keys.map(ToString::to_string).collect()
+}
+
+#[test]
+fn each_cluster_is_asked_and_one_of_each_kind_that_a_controller_wrote_to() {
+    let cluster = object(CAPI, "Cluster", "c", 1, Value::Null);
+    let (one, two) =
+        (machine(1, json!([])), object("infra.x", "InfraMachine", "i", 1, json!({"ready": true})));
+    let template = object("infra.x", "InfraMachineTemplate", "t", 1, Value::Null);
+    let asked = judge(
+        &[(&cluster, false, false), (&one, false, false), (&two, false, false), (&template, false, false)],
+        &[],
+    );
+    assert_eq!(names(asked.each.keys()), ["Cluster ns/c"]);
+    assert_eq!(
+        asked.one_of.keys().map(|kind| kind.kind.as_str()).collect::<Vec<_>>(),
+        ["Machine", "InfraMachine"]
+    );
+    assert!(asked.unverifiable.is_empty());
+}
+
+#[test]
+fn an_object_with_a_paused_condition_is_expected_whatever_its_status() {
+    for status in ["True", "False"] {
+        let asked = judge(&[(&machine(1, json!([{"type": "Paused", "status": status}])), false, false)], &[]);
+        assert_eq!(names(asked.each.keys()), ["Machine ns/m"]);
+    }
+}
+
+#[test]
+fn what_nobody_could_show_is_named() {
+    let cluster = object(CAPI, "Cluster", "c", 1, json!({"phase": "Provisioned"}));
+    let below = machine(1, json!([]));
+    let asked = judge(&[(&cluster, true, false), (&below, false, false)], &[]);
+    assert_eq!(asked.unverifiable.len(), 2, "{asked:?}");
+    assert!(
+        judge(&[(&cluster, true, false), (&below, false, false)], &["Cluster", "Machine"])
+            .unverifiable
+            .is_empty()
+    );
+
+    let service = object("", "Service", "s", 1, json!({"loadBalancer": {}}));
+    assert_eq!(judge(&[(&service, false, false)], &[]), Asked::default());
+    let silent = object("infra.x", "Pool", "p", 1, Value::Null);
+    assert_eq!(judge(&[(&silent, false, false)], &[]).unverifiable.len(), 1);
+}
+
+#[test]
+fn a_cluster_that_runs_speaks_for_one_that_sleeps() {
+    let (runs, sleeps) =
+        (object(CAPI, "Cluster", "a", 1, Value::Null), object(CAPI, "Cluster", "b", 1, Value::Null));
+    let asked = judge(&[(&runs, false, false), (&sleeps, true, false)], &[]);
+    assert_eq!(names(asked.each.keys()), ["Cluster ns/a"]);
+    assert!(asked.unverifiable.is_empty());
+}
+
+#[test]
+fn what_is_held_and_its_group_are_judged_when_it_is_released() {
+    let host = object("metal3.io", "BareMetalHost", "h", 1, json!({"provisioning": {}}));
+    let data = object("metal3.io", "HardwareData", "h", 1, json!({"any": 1}));
+    assert_eq!(judge(&[(&host, false, true), (&data, false, false)], &[]), Asked::default());
+}
+
+#[test]
+fn what_was_going_on_in_the_source_need_not_go_on_in_the_target() {
+    let source = machine(
+        1,
+        json!([{"type": "Paused", "status": "True"}, {"type": "Available", "status": "True"},
+        {"type": "RollingOut", "status": "True"}, {"type": "ScalingUp", "status": "True"}]),
+    );
+    let expected = expectation_of(&source).unwrap();
+    let rolled = json!([{"type": "Paused", "status": "False"}, {"type": "Available", "status": "True"},
+        {"type": "RollingOut", "status": "False"}, {"type": "ScalingUp", "status": "False"}]);
+    assert_eq!(describe_missing(&expected, &machine(1, rolled), true).unwrap(), None);
+}
+
+#[test]
+fn a_machine_need_not_report_a_deleted_health_check() {
+    let checked = json!([{"type": "Paused", "status": "True"}, {"type": "Ready", "status": "True"},
+        {"type": "HealthCheckSucceeded", "status": "True"}]);
+    let target = || json!([{"type": "Paused", "status": "False"}, {"type": "Ready", "status": "True"}]);
+    let expected = expectation_of(&machine(1, checked.clone())).unwrap();
+    assert_eq!(describe_missing(&expected, &machine(1, target()), true).unwrap(), None);
+    // For other kinds it is a condition like any other.
+    let of_pool = |conditions| object("example.org", "Pool", "p", 1, json!({"conditions": conditions}));
+    let waiting =
+        describe_missing(&expectation_of(&of_pool(checked)).unwrap(), &of_pool(target()), true).unwrap();
+    assert!(waiting.unwrap().ends_with("HealthCheckSucceeded"));
+}
+
+#[test]
+fn the_copy_must_be_seen_unpaused_up_to_date_and_true_again() {
+    let source = machine(
+        1,
+        json!([{"type": "Paused", "status": "True"}, {"type": "Ready", "status": "True"},
+        {"type": "Deleting", "status": "False"}]),
+    );
+    let expected = expectation_of(&source).unwrap();
+    let lacks = |conditions| describe_missing(&expected, &machine(3, conditions), true).unwrap();
+    assert!(lacks(json!([])).unwrap().contains("not written"));
+    assert!(lacks(json!([{"type": "Paused", "status": "True"}])).unwrap().contains("paused"));
+    let stale = json!([{"type": "Paused", "status": "False", "observedGeneration": 2}]);
+    assert!(lacks(stale).unwrap().contains("last change"));
+    let unready = json!([{"type": "Paused", "status": "False", "observedGeneration": 3}]);
+    assert!(lacks(unready).unwrap().contains("Ready"));
+    let good = json!([{"type": "Paused", "status": "False"}, {"type": "Ready", "status": "True"}]);
+    assert_eq!(lacks(good), None);
+}
+
+#[test]
+fn where_nobody_speaks_of_a_pause_somebody_must_have_written() {
+    let expected = expectation_of(&machine(1, json!([{"type": "Ready", "status": "True"}]))).unwrap();
+    let ready = || machine(1, json!([{"type": "Ready", "status": "True"}]));
+    assert!(describe_missing(&expected, &ready(), false).unwrap().unwrap().contains("not written"));
+    assert_eq!(describe_missing(&expected, &ready(), true).unwrap(), None);
+    let unready = machine(1, json!([{"type": "Ready", "status": "False"}]));
+    assert!(describe_missing(&expected, &unready, true).unwrap().unwrap().contains("Ready"));
+    // A newer release of the controller in the target reports it.
+    let paused =
+        machine(1, json!([{"type": "Ready", "status": "True"}, {"type": "Paused", "status": "True"}]));
+    assert!(describe_missing(&expected, &paused, true).unwrap().unwrap().contains("paused"));
+}
+
+/// Like KubeadmConfigs of Cluster API 1.8, whose certificates are checked once, when their data are made.
+#[test]
+fn what_a_silent_controller_says_once_need_not_be_said_again() {
+    let once =
+        json!([{"type": "DataAvailable", "status": "True"}, {"type": "Certificates", "status": "True"}]);
+    let expected = expectation_of(&machine(1, once.clone())).unwrap();
+    let lacks = |conditions| describe_missing(&expected, &machine(1, conditions), true).unwrap();
+    assert_eq!(lacks(json!([{"type": "DataAvailable", "status": "True"}])), None);
+    let waiting = lacks(json!([{"type": "DataAvailable", "status": "False"}])).unwrap();
+    assert!(waiting.ends_with("DataAvailable"), "{waiting}");
+    // As a person's annotation leaves it.
+    assert!(lacks(json!([])).unwrap().ends_with("Certificates, DataAvailable"));
+
+    let cluster = object(CAPI, "Cluster", "c", 1, json!({"conditions": once}));
+    let some =
+        object(CAPI, "Cluster", "c", 1, json!({"conditions": [{"type": "DataAvailable", "status": "True"}]}));
+    let waiting = describe_missing(&expectation_of(&cluster).unwrap(), &some, true).unwrap().unwrap();
+    assert!(waiting.ends_with("Certificates"), "{waiting}");
+}
+
+#[test]
+fn only_what_others_wrote_since_counts() {
+    let meta = |fields: Value| {
+        let body = json!({"metadata": {"name": "m", "managedFields": fields}});
+        Object::from_value(machine(1, json!([])).kind, &body).unwrap().meta
+    };
+    let entry = |manager: &str, time: &str| json!({"manager": manager, "operation": "Update", "time": time});
+    let source = meta(json!([entry("manager", "2026-01-01T10:00:05Z")]));
+    let since = "2026-01-01T10:00:00Z";
+    let seen = |fields| meta(fields).is_written_by_others(since, Some(&source));
+    assert!(!seen(json!([])));
+    assert!(!seen(json!([entry("pivot-host", "2026-01-01T10:00:07Z")])));
+    assert!(!seen(json!([entry("manager", "2026-01-01T09:59:59Z")])));
+    assert!(
+        !seen(json!([entry("manager", "2026-01-01T10:00:05Z")])),
+        "copied from a source whose clock is ahead"
+    );
+    assert!(seen(json!([entry("manager", "2026-01-01T10:00:06Z")])));
+}

@@ -1,0 +1,11 @@
+//! Values that plugins return.
+//!
+//! | module | content |
+//! |---|---|
+//! | `hooks` | hooks, findings and descriptions of plugins |
+//! | `reach` | the objects that a plugin may see and relate outside the scope |
+//! | `relations` | links, needs, leaves and keeps of all plugins |
+
+pub mod hooks;
+pub mod reach;
+pub mod relations;
