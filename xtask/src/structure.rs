@@ -1,7 +1,7 @@
 //! Checks the structure of the code, in tracked files only:
 //!
 //! - no import cycles between files, nor between the top modules of some crates, and no module in a `mod.rs`;
-//! - no imports from a higher layer of the engine;
+//! - no imports from a higher layer of core or the engine;
 //! - no more lines than before that decide again what the route of a move has decided;
 //! - no unused public items in pivot-core, no flags in texts of core, engine and places;
 //! - no names on the pages about the code that don't exist, no test that a page names by hand, no table of tests that is not what the
@@ -39,11 +39,30 @@ const FOLDERS: [&str; 5] = ["host", "sdk", "plugins", "tests", "xtask"];
 /// The crate whose public items must all be used by other crates.
 const CORE: &str = "host/core";
 /// The crates whose top modules are layers: no module at the top imports, even through others, from one that imports from it.
-const LAYERED_CRATES: [&str; 4] = [CORE, "host/places", "host/controller", "host/vetting"];
-/// The crate whose top modules are layers of this order.
+const LAYERED_CRATES: [&str; 3] = ["host/places", "host/controller", "host/vetting"];
+/// The crate that carries out plans.
 const ENGINE: &str = "host/engine";
-/// The layers of the engine, lowest first.
-const ENGINE_LAYERS: [&str; 5] = ["base", "read", "check", "act", "drive"];
+/// The crates whose top modules are layers of one order, lowest first.
+const ORDERED_CRATES: [(&str, &[&str]); 2] = [
+    (
+        CORE,
+        &[
+            "objects",
+            "messages",
+            "request",
+            "plan",
+            "plugins",
+            "discovery",
+            "selection",
+            "planner",
+            "records",
+            "copies",
+            "checks",
+            "describe",
+        ],
+    ),
+    (ENGINE, &["base", "read", "check", "act", "drive"]),
+];
 /// The crates whose texts name no flag: only the command line knows what can be typed.
 const FLAGLESS: [&str; 3] = [CORE, ENGINE, "host/places"];
 /// The pages on which every name of a file, function or test must exist.
@@ -81,8 +100,8 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
             cycles += 1;
             violations.push(format!("import cycle in {}:\n{cycle}", package.display()));
         }
-        if package == Path::new(ENGINE) {
-            let found = layers::violations(&imports, &package, &ENGINE_LAYERS);
+        for (_, layers) in ORDERED_CRATES.iter().filter(|(ordered, _)| package == Path::new(ordered)) {
+            let found = layers::violations(&imports, &package, layers);
             upward += found.len();
             violations.extend(found);
         }
@@ -126,7 +145,7 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     let (lost, unproven, hidden) = (lost.len(), unproven.len(), hidden.len());
     let (long, unclear, misplaced, asked) = (long.len(), unclear.len(), misplaced.len(), asked.len());
     bail!(
-        "{cycles} import cycles, {upward} imports or modules against the layers of the engine, {misplaced} modules in a mod.rs, {asked} wrong numbers of old questions, {unused} unused public items in {CORE}, {named} texts that name a flag, \
+        "{cycles} import cycles, {upward} imports or modules against the layers of core and the engine, {misplaced} modules in a mod.rs, {asked} wrong numbers of old questions, {unused} unused public items in {CORE}, {named} texts that name a flag, \
          {stale} names on pages that lead nowhere or to a test, {open} weaknesses without a row and a test, \
          {lost} mutations of lines that are gone, {unproven} pages or tags that don't say what tests prove, \
          {hidden} libraries with tests that never run, {long} limits that the README exceeds, \

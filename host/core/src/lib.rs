@@ -3,6 +3,8 @@
 //! Nothing here does IO, asks the clock or is async: everything is a value that can be printed, serialised and compared in a
 //! test. IO lives in the crates around it (places, engine, runtime).
 //!
+//! The folders are layers, lowest first: a file imports from its own folder and from those above it in this table.
+//!
 //! | folder | content |
 //! |---|---|
 //! | [`objects`] | objects as a server has them: names, kinds, metadata and bodies |

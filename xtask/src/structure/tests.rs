@@ -86,25 +86,37 @@ fn a_cycle_is_reported_file_by_file_with_what_is_imported() {
 }
 
 #[test]
-fn top_modules_of_core_import_in_no_cycle() {
+fn top_modules_of_places_import_in_no_cycle() {
     let files = [
-        ("host/core/src/lib.rs", "mod plan; mod select;"),
-        ("host/core/src/plan.rs", "mod make; struct Plan;"),
-        ("host/core/src/plan/make.rs", "use crate::select::select;"),
-        ("host/core/src/select.rs", "use crate::plan::Plan; fn select() {}"),
+        ("host/places/Cargo.toml", "[package]\nname = \"pivot-places\"\n"),
+        ("host/places/src/lib.rs", "mod kube; mod place;"),
+        ("host/places/src/kube.rs", "mod list; struct Kube;"),
+        ("host/places/src/kube/list.rs", "use crate::place::Place;"),
+        ("host/places/src/place.rs", "use crate::kube::Kube; struct Place;"),
     ];
-    let expected = "import cycle of modules in host/core:
-  host/core/src/plan -> host/core/src/select: select
-  host/core/src/select -> host/core/src/plan: Plan";
+    let expected = "import cycle of modules in host/places:
+  host/places/src/kube -> host/places/src/place: Place
+  host/places/src/place -> host/places/src/kube: Kube";
     assert_eq!(report(&files), expected);
-    let planner = [
-        ("host/core/src/lib.rs", "mod plan; mod planner; mod select;"),
-        ("host/core/src/plan.rs", "struct Plan;"),
-        ("host/core/src/planner.rs", "mod make;"),
-        ("host/core/src/planner/make.rs", "use crate::select::select;"),
-        files[3],
+    let mut one_way = files;
+    one_way[4].1 = "struct Place;";
+    assert_eq!(report(&one_way), "");
+}
+
+#[test]
+fn core_imports_from_no_higher_layer() {
+    let files = [
+        ("host/core/src/lib.rs", "mod objects; mod plan;"),
+        ("host/core/src/objects.rs", "mod kind;"),
+        ("host/core/src/objects/kind.rs", "struct Kind;"),
+        ("host/core/src/plan.rs", "use crate::objects::kind::Kind; struct Plan;"),
     ];
-    assert_eq!(report(&planner), "");
+    assert_eq!(report(&files), "");
+    let mut upward = files;
+    upward[2].1 = "use crate::plan::Plan;";
+    upward[3].1 = "struct Plan;";
+    let expected = "import from a higher layer: host/core/src/objects/kind.rs -> host/core/src/plan.rs: Plan";
+    assert_eq!(report(&upward), expected);
 }
 
 #[test]
