@@ -285,7 +285,7 @@ fn agent_arguments(called: &AgentCallArgs) -> Vec<String> {
         .collect()
 }
 
-/// Those of one that finishes alone; its plugins are in its image.
+/// Arguments of a child that finishes alone. Its plugins are in its image.
 fn finish_alone_flags(after: Duration, with: &PluginArgs) -> Vec<String> {
     let mut words = vec!["--finish-alone-after".to_owned(), format!("{}s", after.as_secs())];
     if let Some(plugins) = &with.plugins {

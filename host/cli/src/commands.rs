@@ -9,7 +9,6 @@ use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
 use pivot_core::discovery::implicit_links::kubeconfig_of;
-use pivot_core::plan::Plan;
 use pivot_core::records::route::{EndKind, Route};
 use pivot_core::request::manifest_object::Addition;
 use pivot_core::request::scope::Namespaces;
@@ -166,29 +165,6 @@ impl<'a> Command<'a> {
                 Err(code) => code,
             },
         }
-    }
-
-    /// Saves and shows a plan with problems, which can be looked at and compared, too. Otherwise returns the exit code.
-    async fn show_stopped_plan(
-        &self,
-        planning: &planning::Planning<'_>,
-        out: Option<PrivateFile>,
-        progress: &Progress,
-        stop: &Stop,
-    ) -> Result<AlreadyShown, u8> {
-        if let (Some(plan), Failure::Refused(refusals)) = (progress.plan(), &stop.failure)
-            && let Some(code) =
-                planning.save(out, &Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }).await
-        {
-            return Err(code);
-        }
-        // An older plan of this name must not pass for this one.
-        if let (Failure::Empty(_), Some(file)) = (&stop.failure, &self.choices.out) {
-            progress.show_reported();
-            let why = format!("{stop}, so that no plan is saved; {} is as it was", file.display());
-            return Err(self.report_failure(Exit::Empty, &why.into(), UNTOUCHED));
-        }
-        Ok(planning.show_stop(progress, stop))
     }
 
     /// Writes a plan where a move would write its report. The plan is shown all the same if that fails.

@@ -364,7 +364,7 @@ impl Plan {
     }
 
     /// Returns the steps of one kind.
-    pub fn steps_of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = &Step> {
+    fn steps_of_kind(&self, group: &str, kind: &str) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(move |step| step.key.group_kind.is(group, kind))
     }
 }

@@ -68,6 +68,29 @@ impl Command<'_> {
             reported: progress.reported_so_far(),
         }
     }
+
+    /// Saves and shows a plan with problems, which can be looked at and compared, too. Otherwise returns the exit code.
+    pub(super) async fn show_stopped_plan(
+        &self,
+        planning: &Planning<'_>,
+        out: Option<PrivateFile>,
+        progress: &Progress,
+        stop: &Stop,
+    ) -> Result<AlreadyShown, u8> {
+        if let (Some(plan), Failure::Refused(refusals)) = (progress.plan(), &stop.failure)
+            && let Some(code) =
+                planning.save(out, &Plan { refusals: refusals.clone(), ..Plan::clone(&plan) }).await
+        {
+            return Err(code);
+        }
+        // An older plan of this name must not pass for this one.
+        if let (Failure::Empty(_), Some(file)) = (&stop.failure, &self.choices.out) {
+            progress.show_reported();
+            let why = format!("{stop}, so that no plan is saved; {} is as it was", file.display());
+            return Err(self.report_failure(Exit::Empty, &why.into(), UNTOUCHED));
+        }
+        Ok(planning.show_stop(progress, stop))
+    }
 }
 
 impl Planning<'_> {

@@ -6,11 +6,6 @@ use serde_json::Value;
 use super::conditions::{Condition, parse_conditions};
 use crate::Object;
 
-/// Returns a field's text, if it is not empty.
-pub(super) fn text_field<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
-    value.get(name)?.as_str().filter(|text| !text.is_empty())
-}
-
 pub(super) struct Body<'a> {
     pub(super) object: &'a Object,
     value: Value,

@@ -3,8 +3,6 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::body::text_field;
-
 /// Replacement for an absent reason. Conditions before v1beta2 need no reason while all is well.
 const NO_REASON: &str = "NoReasonReported";
 
@@ -88,6 +86,11 @@ fn parse_condition(value: &Value) -> Option<Condition> {
         message: text_field(value, "message").unwrap_or_default().to_owned(),
         last_transition_time: text_field(value, "lastTransitionTime").map(str::to_owned),
     })
+}
+
+/// Returns a field's text, if it is not empty.
+pub(super) fn text_field<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str().filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]

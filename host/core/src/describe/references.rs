@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::body::{Body, text_field};
+use super::body::Body;
+use super::conditions::text_field;
 use super::members::Members;
 use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER};
 use crate::{GroupKind, Key, Object};

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::body::text_field;
 use super::conditions::Condition;
+use super::conditions::text_field;
 use crate::messages::refusal::some_of;
 
 /// Maximum number of resources that a message names.

@@ -212,7 +212,7 @@ pub struct Condition {
 
 /// Reads the conditions of an object's status in the current contract. Objects of an older API version have them in
 /// `status.v1beta2`.
-pub fn read_conditions(object: &Object) -> Result<Vec<Condition>, ObjectError> {
+pub(crate) fn read_conditions(object: &Object) -> Result<Vec<Condition>, ObjectError> {
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct View {

@@ -123,7 +123,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Keeps objects that plugins added and may not delete.
+    /// Keeps objects that plugins added and must not delete.
     fn keep_added_by_plugins(&mut self) {
         let kept = self.selection.brought.iter().filter(|(_, brought)| !brought.delete);
         for (object, brought) in kept {

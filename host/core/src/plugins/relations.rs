@@ -67,7 +67,7 @@ pub struct Relations {
 
 impl Relations {
     /// Returns the reason why a plugin leaves an object, if one does. Objects without a UID can't be told apart.
-    pub fn find_leave(&self, uid: &Uid) -> Option<&Said> {
+    pub(crate) fn find_leave(&self, uid: &Uid) -> Option<&Said> {
         if uid.0.is_empty() { None } else { self.leaves.get(uid) }
     }
 }

@@ -156,7 +156,7 @@ pub struct Renaming<'a> {
 
 impl Renaming<'_> {
     /// Returns the other name of a namespace.
-    pub fn rename_namespace<'n>(&'n self, name: &'n str) -> &'n str {
+    fn rename_namespace<'n>(&'n self, name: &'n str) -> &'n str {
         match self.direction {
             Direction::IntoTarget => self.map.in_target(name),
             Direction::OutOfTarget => self.map.in_source(name),

@@ -76,7 +76,7 @@ async fn find_unlike(
         let listed = known.get_by_key(&entry.key).filter(|object| object.meta.uid == entry.uid);
         let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
         let of_copy = job.kind_of_copy(object)?;
-        // A target that was upgraded since may not serve the source's version any more.
+        // A target that was upgraded since might not serve the source's version any more.
         let kind = match of_copy.served.contains(&of_copy.version) {
             true => of_copy,
             false => job.kind(Side::Target, &entry.key.group_kind)?.clone(),

@@ -56,7 +56,7 @@ pub(crate) fn works_on(job: &Job, step: &Step) -> bool {
     pauses(job, step) || job.is_held_kind(&step.key.group_kind)
 }
 
-/// Whether an object that the move may not change in the source is paused in the reading, so that its copy starts paused.
+/// Whether an object that the move must not change in the source is paused in the reading, so that its copy starts paused.
 pub(crate) fn pauses_copy_alone(job: &Job, step: &Step) -> bool {
     starts_paused(step) && !pauses(job, step)
 }

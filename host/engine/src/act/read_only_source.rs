@@ -21,7 +21,7 @@ pub(crate) async fn pause_in_reading(job: &Job, snapshot: Snapshot) -> Result<Sn
     pause_selected(job, snapshot, |step| (pausing::works_on(job, step), pausing::pauses(job, step))).await
 }
 
-/// Pauses the objects in the reading that the move may not pause in the source.
+/// Pauses the objects in the reading that the move must not pause in the source.
 pub(crate) async fn pause_elsewhere_in_reading(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
     if !snapshot.plan.steps.iter().any(|step| pausing::pauses_copy_alone(job, step)) {
         return Ok(snapshot);

@@ -113,7 +113,7 @@ pub(crate) async fn find_existing(job: &Job, snapshot: &Snapshot) -> Result<Exis
     Ok(existing)
 }
 
-/// Returns true if a confined move may not create this object: it is outside of the move's namespace. The target's definition
+/// Returns true if a confined move must not create this object: it is outside of the move's namespace. The target's definition
 /// of its kind decides whether it is cluster-scoped.
 fn is_outside(job: &Job, key: &Key) -> bool {
     let Options { confined, scope, .. } = &job.options;
