@@ -16,7 +16,7 @@ use pivot_places::PlaceError;
 use crate::args::to_accept;
 
 /// Most objects that are excluded one by one.
-const EXCLUDED: usize = 3;
+const MAX_LISTED_EXCLUDES: usize = 3;
 
 /// Remedy for an object of a directory that only a command on a server could correct.
 const NO_SERVER: &str = "correct it in the cluster that the files come from, and write them again; if that cluster is lost, correct it in a copy of the files";
@@ -205,7 +205,7 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         Remedy::ExcludeToo { objects } => format!("exclude that too: {}", exclude_flags(objects)),
         Remedy::ExcludeInstead { parts } => {
             let flags: Vec<String> = parts.iter().map(exclude_flag).collect();
-            format!("exclude a kind that exists: {}", some_of(&flags, EXCLUDED))
+            format!("exclude a kind that exists: {}", some_of(&flags, MAX_LISTED_EXCLUDES))
         }
         Remedy::LeaveOutExclude { parts } => leave_out(parts, "--exclude"),
         Remedy::LeaveOutCarry { parts } => leave_out(parts, "--also-copy"),
@@ -294,7 +294,7 @@ fn risk_flags<'a>(risk: Risk, kinds: impl IntoIterator<Item = &'a GroupKind>) ->
 
 /// The flags that exclude objects: each, or all of their kinds if there are many.
 fn exclude_flags(objects: &BTreeSet<Key>) -> String {
-    let parts: BTreeSet<Part> = match objects.len() > EXCLUDED {
+    let parts: BTreeSet<Part> = match objects.len() > MAX_LISTED_EXCLUDES {
         true => objects.iter().map(|key| Part::of_kind(key.group_kind.clone())).collect(),
         false => objects.iter().map(Part::of_object).collect(),
     };
@@ -308,7 +308,7 @@ fn exclude_flag(part: &Part) -> String {
 fn leave_out(parts: &BTreeSet<Part>, flag: &str) -> String {
     let flags: Vec<String> =
         parts.iter().map(|part| format!("{flag} {}", quote(&part.to_string()))).collect();
-    format!("leave out {}", some_of(&flags, EXCLUDED))
+    format!("leave out {}", some_of(&flags, MAX_LISTED_EXCLUDES))
 }
 
 fn switch_off(plugin: &str) -> String {

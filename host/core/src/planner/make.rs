@@ -23,9 +23,9 @@ use crate::selection::select::select_objects;
 use crate::{GroupKind, Key, Object, OwnerReference, Side};
 
 /// Largest number of owners of a chain that are printed.
-const CHAIN_LIMIT: usize = 8;
+const MAX_CHAIN: usize = 8;
 /// Largest number of characters of a wrong reference that are printed.
-const WRITTEN: usize = 200;
+const MAX_REFERENCE_CHARS: usize = 200;
 
 /// Plans a move.
 ///
@@ -162,8 +162,10 @@ impl Maker<'_> {
         let mut misnamed = owned.filter(|(reference, owner)| !matches_owner(reference, owner, &key));
         // The first is enough: there may be thousands.
         if let Some((reference, owner)) = misnamed.next() {
-            let written =
-                safe_text::to_line(&format!("{} {}", reference.group_kind(), reference.name), WRITTEN);
+            let written = safe_text::to_line(
+                &format!("{} {}", reference.group_kind(), reference.name),
+                MAX_REFERENCE_CHARS,
+            );
             refusals.push(Refusal::source(
                 "owner-misnamed",
                 key.clone(),
@@ -258,7 +260,7 @@ impl Maker<'_> {
     /// Returns true if the user excludes an owner, or one of its owners.
     fn is_below_excluded(&self, reference: &OwnerReference) -> bool {
         let mut at = reference;
-        for _ in 0..CHAIN_LIMIT {
+        for _ in 0..MAX_CHAIN {
             let Some(owner) = self.inventory.index_of_uid(&at.uid) else { return false };
             if self.selection.excluded.contains(&owner) {
                 return true;
@@ -278,7 +280,7 @@ impl Maker<'_> {
         let mut text = String::new();
         let mut seen = BTreeSet::new();
         let mut at = reference;
-        for _ in 0..CHAIN_LIMIT {
+        for _ in 0..MAX_CHAIN {
             text.push_str(&self.owner_key(at).to_string());
             let Some(owner) = self.inventory.index_of_uid(&at.uid) else {
                 text.push_str(", which was not read");

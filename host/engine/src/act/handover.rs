@@ -86,7 +86,7 @@ pub(crate) async fn commit_import(
     let imports = find_imports(job, journal, contents).await?;
     let accepted = job.options.accept.kinds(Risk::CopyChanged).clone();
     tokio::try_join!(
-        pausing::still_paused(job, list),
+        pausing::check_still_paused(job, list),
         check_as_copied(job, list, known),
         new_dependents::refuse_new_dependents(job, list, journal.created_at()),
     )?;

@@ -66,7 +66,7 @@ pub(crate) async fn unpause_copies(
                 let kind = job.kind(Side::Target, &entry.key.group_kind)?;
                 // The copy carries the undo annotation that the source had when it was copied.
                 let known = copied.and_then(|copied| copied.get_by_key(&entry.key));
-                if pausing::resume(job, &job.target, kind, entry, known).await? {
+                if pausing::unpause_listed(job, &job.target, kind, entry, known).await? {
                     job.report_object(Phase::Live, Verb::Unpaused, &entry.key, Side::Target);
                 }
                 Ok(())

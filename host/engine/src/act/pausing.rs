@@ -35,7 +35,7 @@ use crate::base::requests::{MAX_ROUNDS, listing};
 use crate::read::snapshot::Snapshot;
 
 /// Longest name of a field manager that is printed, in bytes.
-const LONGEST_MANAGER: usize = 100;
+const MAX_MANAGER_BYTES: usize = 100;
 
 /// Whether an object gets a pause of its own in the source.
 pub(crate) fn pauses(job: &Job, step: &Step) -> bool {
@@ -107,7 +107,7 @@ pub(crate) struct Change {
 }
 
 /// The change that brings an object to rest; `None` if this move already made it, or none is needed.
-pub(crate) async fn change(job: &Job, object: &Object, pauses: bool) -> Result<Option<Change>, Failure> {
+pub(crate) async fn find_change(job: &Job, object: &Object, pauses: bool) -> Result<Option<Change>, Failure> {
     if pause::is_ours(&object.meta, &job.move_id) {
         return Ok(None);
     }
@@ -138,7 +138,9 @@ async fn pause_one(
     let mut object = snapshot.object(step)?.clone();
     let mut state = SourceState::AsRead;
     for _ in 0..MAX_ROUNDS {
-        let Some(Change { mut patch, by }) = change(job, &object, pauses).await? else { return Ok(state) };
+        let Some(Change { mut patch, by }) = find_change(job, &object, pauses).await? else {
+            return Ok(state);
+        };
         // The inverse is valid for this state only.
         merge::apply_patch(
             &mut patch,
@@ -186,7 +188,11 @@ pub(crate) async fn pause_for_good(job: &Job, key: &Key) -> Result<(), Failure> 
 }
 
 /// Waits until providers no longer block the plan's objects and controllers have acknowledged the pause.
-pub(crate) async fn acknowledged(job: &Job, snapshot: &Snapshot, left: Duration) -> Result<bool, Failure> {
+pub(crate) async fn wait_until_acknowledged(
+    job: &Job,
+    snapshot: &Snapshot,
+    left: Duration,
+) -> Result<bool, Failure> {
     let assume = job.options.accept.contains(Risk::PauseUnchecked);
     let lacks = |object: &Object| {
         let pending =
@@ -241,7 +247,7 @@ pub(crate) async fn unpause_departed(job: &Job, snapshot: &Snapshot) -> Result<(
 
 /// Makes sure that paused objects still are: someone (a GitOps tool, say) may have undone it. Uses one list per kind and
 /// namespace, because there may be hundreds of Clusters or hosts.
-pub(crate) async fn still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
+pub(crate) async fn check_still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let paused = list
         .entries
         .iter()
@@ -322,7 +328,7 @@ pub(crate) async fn undo(
 }
 
 /// The same for objects that the list has as paused; if the undo annotation is gone, a warning is reported.
-pub(crate) async fn resume(
+pub(crate) async fn unpause_listed(
     job: &Job,
     handle: &Handle,
     kind: &Arc<Kind>,
@@ -437,7 +443,7 @@ async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses
                 None => {}
             }
             if let Some(manager) = pause::paused_by_another(&object).map_err(unreadable)? {
-                let manager = safe_text::to_line(&manager, LONGEST_MANAGER);
+                let manager = safe_text::to_line(&manager, MAX_MANAGER_BYTES);
                 found.by_others.push((key, format!("field manager {manager} set spec.paused")));
             } else {
                 found.forgotten.push(key);
@@ -516,9 +522,9 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
         }
     }
     // Plugins' holds before the Cluster whose controllers would act on them, and classes before Clusters: see `live::unpause_copies`.
-    ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(turn(kind)), key.clone()));
+    ours.sort_by_key(|(kind, key)| (std::cmp::Reverse(pause_rank(kind)), key.clone()));
     let mut count = 0;
-    for wave in ours.chunk_by(|(a, _), (b, _)| turn(a) == turn(b)) {
+    for wave in ours.chunk_by(|(a, _), (b, _)| pause_rank(a) == pause_rank(b)) {
         let work = wave.iter().map(|(kind, key)| -> Work<'_, bool> {
             async move {
                 let done = undo(&job.source, kind, key, &job.move_id, None).await?;
@@ -556,7 +562,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
     }
 }
 
-fn turn(kind: &Kind) -> usize {
+fn pause_rank(kind: &Kind) -> usize {
     let gk = &kind.group_kind;
     match () {
         () if is_cluster(gk) => 0,

@@ -40,7 +40,7 @@ async fn pause_selected(
     for step in &snapshot.plan.steps {
         let (true, pauses) = judge(step) else { continue };
         let object = snapshot.object(step)?;
-        let Some(change) = pausing::change(job, object, pauses).await? else { continue };
+        let Some(change) = pausing::find_change(job, object, pauses).await? else { continue };
         let mut value = object.value().map_err(unreadable)?;
         merge::apply_patch(&mut value, &change.patch);
         let paused = Object::from_value(object.kind.clone(), &value).map_err(unreadable)?;

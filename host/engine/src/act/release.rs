@@ -182,7 +182,7 @@ async fn unpause_kept(job: &Job, entry: &Entry) -> Result<(), Failure> {
         return Ok(());
     }
     let kind = job.kind_of_entry(entry);
-    if pausing::resume(job, &job.source, &kind, entry, None).await? {
+    if pausing::unpause_listed(job, &job.source, &kind, entry, None).await? {
         job.report_object(Phase::Released, Verb::Kept, &entry.key, Side::Source);
     }
     Ok(())

@@ -174,7 +174,7 @@ struct Moved<'a> {
 
 impl Moved<'_> {
     /// Reads the UIDs that the Clusters have in the source, as far as the target has a list or a summary.
-    async fn read_uids(&self) -> Result<BTreeSet<Uid>, Failure> {
+    async fn read_recorded_cluster_uids(&self) -> Result<BTreeSet<Uid>, Failure> {
         let list = match self.stored {
             Some(stored) => self.records.read_list(stored).await?,
             None => None,
@@ -200,7 +200,7 @@ async fn judge_source_state(
     };
     // A copy that is paused again doesn't prove a takeover, so a running source needs no pause.
     let Some(Running::Now(proof)) = running else { return Ok(running.map(OneSidedMove::from)) };
-    let awake = clusters.find_awake(record, &moved.read_uids().await?).await?;
+    let awake = clusters.find_awake(record, &moved.read_recorded_cluster_uids().await?).await?;
     Ok(Some(match awake.is_empty() {
         true => OneSidedMove::TakenOver(proof),
         false => OneSidedMove::SourceWentBack { proof, awake, is_recorded },

@@ -40,7 +40,7 @@ impl ActiveMove {
                 KnownObjects::ReadAgain(known) => {
                     // Users may have unpaused the source since the commit: then the target must not run as well.
                     if !job.source.end_kind.is_absent() {
-                        pausing::still_paused(&job, &list).await?;
+                        pausing::check_still_paused(&job, &list).await?;
                     }
                     (known, None)
                 }
@@ -77,7 +77,7 @@ impl ActiveMove {
             let (marks, accepted) = self.marks_and_accepted();
             tokio::try_join!(
                 live::check_copies(&job, &list, &marks, &accepted),
-                pausing::still_paused(&job, &list),
+                pausing::check_still_paused(&job, &list),
                 new_dependents::refuse_new_dependents(&job, &list, self.journal.created_at()),
                 self.report_missing(&job, &list, &seen),
             )?;

@@ -76,7 +76,7 @@ pub(crate) async fn commit_again(active: &mut ActiveMove) -> Result<(), Failure>
     check_selection(&job, &snapshot, &list).await?;
     let (marks, may_be_gone) = (BTreeSet::from([job.move_id.clone()]), BTreeSet::new());
     check_clusters(active).await?;
-    pausing::still_paused(&job, &list).await?;
+    pausing::check_still_paused(&job, &list).await?;
     live::check_copies(&job, &list, &marks, &may_be_gone).await?;
     check_contents(&job, &list).await?;
     job.safe_point()?;
@@ -92,7 +92,7 @@ async fn read_at_rest(job: &Arc<Job>) -> Result<Snapshot, Failure> {
     loop {
         let snapshot = readings::read_again(job).await?;
         let left = deadline.time_left();
-        if pausing::acknowledged(job, &snapshot, left).await? {
+        if pausing::wait_until_acknowledged(job, &snapshot, left).await? {
             return Ok(snapshot);
         }
     }

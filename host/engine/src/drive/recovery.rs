@@ -293,7 +293,7 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
         let lost_undo = is_cluster(&step.key.group_kind)
             && !ours
             && !job.options.scope.accept.contains(Risk::AlreadyPaused);
-        if lost_undo || pausing::change(job, object, pausing::pauses(job, step)).await?.is_some() {
+        if lost_undo || pausing::find_change(job, object, pausing::pauses(job, step)).await?.is_some() {
             awake.push(step.key.clone());
         }
     }

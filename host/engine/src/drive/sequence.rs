@@ -205,7 +205,7 @@ impl ActiveMove {
             keeps_reading = false;
             pausing::unpause_departed(&job, &snapshot).await?;
             let left = deadline.time_left();
-            let acknowledged = pausing::acknowledged(&job, &snapshot, left).await?;
+            let acknowledged = pausing::wait_until_acknowledged(&job, &snapshot, left).await?;
             if acknowledged && !snapshot.has_more_than(&known) {
                 return read_only_source::pause_elsewhere_in_reading(&job, snapshot).await;
             }

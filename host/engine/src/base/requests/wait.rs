@@ -70,7 +70,8 @@ pub(crate) async fn wait_for_objects(
         objects.map(|(key, what)| Awaited::for_object(&handle.own_name(key), handle.side, what)).collect()
     };
     let deadline = Instant::now() + timeout;
-    let kinds = wanted.iter().map(|(kind, wanted)| wait_for_kind(handle, kind, wanted, lacks, &missing));
+    let kinds =
+        wanted.iter().map(|(kind, wanted)| wait_for_objects_of_kind(handle, kind, wanted, lacks, &missing));
     let reports = Reports::quiet_at_first();
     let tell = async {
         loop {
@@ -89,7 +90,7 @@ pub(crate) async fn wait_for_objects(
     parking.wait_for_others(halter, wait).await
 }
 
-async fn wait_for_kind(
+async fn wait_for_objects_of_kind(
     handle: &Handle,
     kind: &Arc<Kind>,
     wanted: &WantedObjects,
