@@ -37,12 +37,12 @@ use crate::read::snapshot::Snapshot;
 /// Longest name of a field manager that is printed, in bytes.
 const MAX_MANAGER_BYTES: usize = 100;
 
-/// Whether an object gets a pause of its own in the source.
+/// Returns true if an object gets its own pause in the source.
 pub(crate) fn pauses(job: &Job, step: &Step) -> bool {
     job.options.may_change_in(step.key.namespace.as_deref()) && starts_paused(step)
 }
 
-/// Whether an object's copy starts with a pause of its own.
+/// Returns true if an object's copy starts with its own pause.
 fn starts_paused(step: &Step) -> bool {
     let gk = &step.key.group_kind;
     let global = step.key.namespace.is_none();
@@ -51,12 +51,13 @@ fn starts_paused(step: &Step) -> bool {
     step.treatment().can_be_paused() && (is_cluster(gk) || is_cluster_class(gk) || root())
 }
 
-/// Whether an object gets a pause of its own or is held; no other object is written to before its copy is made.
+/// Returns true if an object gets its own pause or is held. No other object is written to before its copy is made.
 pub(crate) fn works_on(job: &Job, step: &Step) -> bool {
     pauses(job, step) || job.is_held_kind(&step.key.group_kind)
 }
 
-/// Whether an object that the move must not change in the source is paused in the reading, so that its copy starts paused.
+/// Returns true if an object is paused in the reading alone, so that its copy starts paused. The move must not change the object
+/// in the source.
 pub(crate) fn pauses_copy_alone(job: &Job, step: &Step) -> bool {
     starts_paused(step) && !pauses(job, step)
 }
@@ -79,7 +80,7 @@ enum SourceState {
     Changed,
 }
 
-/// Pauses and holds what the plan says.
+/// Pauses and holds the plan's objects.
 pub(crate) async fn pause_all(job: &Job, snapshot: &Snapshot) -> Result<PauseResult, Failure> {
     let mut result = PauseResult::default();
     for held in [false, true] {
@@ -106,7 +107,7 @@ pub(crate) struct Change {
     by: Option<PatchAuthors>,
 }
 
-/// The change that brings an object to rest; `None` if this move already made it, or none is needed.
+/// Returns the change that brings an object to rest. Returns `None` if this move already made the change, or none is needed.
 pub(crate) async fn find_change(job: &Job, object: &Object, pauses: bool) -> Result<Option<Change>, Failure> {
     if pause::is_ours(&object.meta, &job.move_id) {
         return Ok(None);
@@ -187,7 +188,8 @@ pub(crate) async fn pause_for_good(job: &Job, key: &Key) -> Result<(), Failure> 
     }
 }
 
-/// Waits until providers no longer block the plan's objects and controllers have acknowledged the pause.
+/// Waits until providers no longer block the plan's objects and controllers have acknowledged the pause. Returns true if there was
+/// nothing to wait for, so that the reading is still current.
 pub(crate) async fn wait_until_acknowledged(
     job: &Job,
     snapshot: &Snapshot,
@@ -245,8 +247,8 @@ pub(crate) async fn unpause_departed(job: &Job, snapshot: &Snapshot) -> Result<(
     Ok(())
 }
 
-/// Makes sure that paused objects still are: someone (a GitOps tool, say) may have undone it. Uses one list per kind and
-/// namespace, because there may be hundreds of Clusters or hosts.
+/// Refuses to go on if a paused object was unpaused, for example by a GitOps tool. Uses one list per kind and namespace, because
+/// there may be hundreds of Clusters or hosts.
 pub(crate) async fn check_still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
     let paused = list
         .entries
@@ -301,7 +303,7 @@ pub(crate) async fn check_still_paused(job: &Job, list: &ReleaseList) -> Result<
     }
 }
 
-/// Undoes what this move did to an object; returns whether there was anything to undo.
+/// Undoes the changes of this move to an object. Returns true if there was a change to undo.
 pub(crate) async fn undo(
     handle: &Handle,
     kind: &Arc<Kind>,
@@ -327,7 +329,7 @@ pub(crate) async fn undo(
     Err(handle.request_failure("unpausing", Some(key), PlaceError::Conflict("it keeps changing".into())))
 }
 
-/// The same for objects that the list has as paused; if the undo annotation is gone, a warning is reported.
+/// Unpauses an object that the release list has as paused. If its undo annotation is gone, a warning is reported.
 pub(crate) async fn unpause_listed(
     job: &Job,
     handle: &Handle,
@@ -480,9 +482,9 @@ pub(crate) struct Undone {
 /// An object by kind and key.
 type Named = (Arc<Kind>, Key);
 
-/// Undoes everything this move did in the source: on every object with its undo annotation, of the kinds and in the namespaces
-/// that it touched. A failure does not keep the rest from being unpaused. Of a recovered source, a Cluster stays paused until it is
-/// named, and until all are, everything but classes does, which machines don't depend on.
+/// Undoes every change of this move in the source: on each object with its undo annotation, of the kinds and in the namespaces
+/// that the move touched. After a failure, the other objects are still unpaused. In a recovered source, a Cluster stays paused until
+/// the user names it. Until all Clusters are named, every other object except classes stays paused.
 pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
     let lists = listing::collections_in(kinds, &record.copied_namespaces).into_iter().map(
@@ -562,6 +564,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
     }
 }
 
+/// Returns the place of a kind in the order of pauses: Clusters, classes, all other objects.
 fn pause_rank(kind: &Kind) -> usize {
     let gk = &kind.group_kind;
     match () {

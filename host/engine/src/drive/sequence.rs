@@ -53,14 +53,14 @@ pub(crate) struct ActiveMove {
     pub(crate) recovers: bool,
     /// See [`crate::base::state::moves::FoundMove::other_files`].
     pub(crate) other_files: bool,
-    /// What was read of the source before the state of the move was known.
+    /// Reading of the source from before the state of the move was known.
     pub(crate) first: Option<Result<FirstReading, Failure>>,
-    /// How long each phase took.
+    /// Duration of each phase.
     pub(crate) times: Vec<(Phase, Duration)>,
     pub(crate) began: Instant,
 }
 
-/// What a move did.
+/// The result of a move.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
     /// Objects that are now in the target and no longer in the source.
@@ -167,7 +167,7 @@ impl ActiveMove {
         Ok(Arc::new(snapshot))
     }
 
-    /// The same for files, in which nothing is changed.
+    /// Pauses the objects of a source in files in the reading alone.
     async fn pause_read_only(&mut self, first: Snapshot) -> Result<Arc<Snapshot>, Failure> {
         let job = self.job.clone();
         self.lock(locks_of(&job, &first)).await?;
@@ -384,7 +384,7 @@ impl ActiveMove {
         self.job.target.close(Closing::Abandoned).await
     }
 
-    /// What was added, by the record: a run that finishes a committed move has no files.
+    /// Returns the objects from manifests, by the record: a run that finishes a committed move has no files.
     pub(crate) fn added(&self) -> BTreeMap<GroupKind, usize> {
         let mut kinds = BTreeMap::new();
         for added in &self.journal.record.scope.from_manifests {
@@ -457,7 +457,7 @@ impl ActiveMove {
     }
 }
 
-/// How many objects of each kind are copied out of the source.
+/// Counts the objects of each kind that are copied from the source.
 fn kinds_of(snapshot: &Snapshot) -> BTreeMap<GroupKind, usize> {
     let mut kinds = BTreeMap::new();
     for step in snapshot.plan.steps.iter().filter(|step| step.treatment().is_in_source()) {
@@ -466,7 +466,7 @@ fn kinds_of(snapshot: &Snapshot) -> BTreeMap<GroupKind, usize> {
     kinds
 }
 
-/// What a run must lock to pause and delete the objects of a plan.
+/// Returns the leases that a run needs to pause and delete the objects of a plan.
 fn locks_of(job: &Job, snapshot: &Snapshot) -> BTreeSet<Lock> {
     let works_on = |step: &&Step| step.fate == PlanFate::Move || pausing::works_on(job, step);
     let worked_on = snapshot.plan.steps.iter().filter(works_on);

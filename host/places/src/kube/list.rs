@@ -23,7 +23,7 @@ const SMALL_PAGE_SIZE: usize = 20;
 const MAX_OBJECTS: usize = 1_000_000;
 /// Most bytes of one page: 500 objects at the API server's limit of 1.5 MiB are 750 MiB.
 const MAX_PAGE_BYTES: usize = 1 << 30;
-/// Page size of a list by label: objects at the API server's limit, whose texts may take twice as much in an answer.
+/// Most bytes of one page of a list by label: 20 objects at the API server's limit, whose texts may take twice as much in an answer.
 const MAX_SMALL_PAGE_BYTES: usize = 64 << 20;
 /// Most bytes of one list.
 const MAX_LIST_BYTES: u64 = 4 << 30;
