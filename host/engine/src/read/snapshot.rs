@@ -45,7 +45,7 @@ impl Snapshot {
         self.plan.steps.iter().any(|step| known.get(&step.key) != Some(&step.uid))
     }
 
-    /// The kinds of the objects that are copied.
+    /// Returns the kinds of the objects that are copied.
     pub(crate) fn kinds(&self) -> BTreeSet<GroupKind> {
         self.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect()
     }

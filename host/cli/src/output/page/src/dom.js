@@ -24,7 +24,7 @@ export const thousands = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, 
 
 export const counted = (number, what) => `${thousands(number)} ${number === 1 ? what : plural(what)}`;
 
-/** As `plural` in host/core/src/messages/grouping.rs has it. */
+/** As `plural_kind` in host/core/src/messages/grouping.rs has it. */
 function plural(what) {
   if (what.endsWith("Data")) return what;
   if (/(s|x|ch|sh)$/.test(what)) return `${what}es`;
