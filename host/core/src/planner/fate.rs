@@ -7,32 +7,27 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::discovery::graph::{Graph, Tie};
+use crate::discovery::graph::Tie;
 use crate::discovery::implicit_links::{class_of, is_cluster, is_cluster_class};
-use crate::discovery::inventory::Inventory;
 use crate::messages::refusal::Refusal;
 use crate::plan::{Fate, KeepReason};
-use crate::plugins::relations::Relations;
-use crate::request::scope::Scope;
 use crate::selection::chosen_objects::{Chosen, Selection};
+use crate::selection::input::SelectionInput;
 use crate::{Key, Object};
 
 /// Finds the selected objects that are kept. All others move.
 pub(crate) fn find_kept(
-    inventory: &Inventory,
-    graph: &Graph,
-    scope: &Scope,
-    relations: &Relations,
+    input: SelectionInput<'_>,
     elsewhere: &[Object],
     selection: &Selection,
     refusals: &mut Vec<Refusal>,
 ) -> BTreeMap<usize, KeepReason> {
-    let mut keeper = Keeper { inventory, graph, selection, kept: BTreeMap::new() };
-    keeper.keep_for_plugins(relations, refusals);
+    let mut keeper = Keeper { input, selection, kept: BTreeMap::new() };
+    keeper.keep_for_plugins(refusals);
     keeper.keep_also_copied();
     keeper.keep_cluster_scoped();
     keeper.keep_added_by_plugins();
-    keeper.keep_shared_classes(scope, elsewhere, refusals);
+    keeper.keep_shared_classes(elsewhere, refusals);
     keeper.keep_shared_with_staying();
     keeper.keep_needed();
     keeper.kept
@@ -44,32 +39,25 @@ pub(crate) fn fate_of(kept: &BTreeMap<usize, KeepReason>, object: usize) -> Fate
 }
 
 struct Keeper<'a> {
-    inventory: &'a Inventory,
-    graph: &'a Graph,
+    input: SelectionInput<'a>,
     selection: &'a Selection,
     kept: BTreeMap<usize, KeepReason>,
 }
 
 impl Keeper<'_> {
     fn key(&self, object: usize) -> Option<Key> {
-        self.inventory.keys().get(object).cloned()
-    }
-
-    fn matches(&self, object: usize, test: impl Fn(&Object) -> bool) -> bool {
-        self.inventory.get(object).is_some_and(test)
+        self.input.key(object).cloned()
     }
 
     fn keep_object(&mut self, object: usize, reason: KeepReason) {
         self.kept.entry(object).or_insert(reason);
     }
 
-    fn keep_for_plugins(&mut self, relations: &Relations, refusals: &mut Vec<Refusal>) {
-        for (uid, said) in &relations.keeps {
-            let Some(object) = self.inventory.index_of_uid(uid).filter(|object| self.selection.has(*object))
-            else {
-                continue;
-            };
-            if self.matches(object, |object| is_cluster(&object.kind.group_kind))
+    fn keep_for_plugins(&mut self, refusals: &mut Vec<Refusal>) {
+        for (uid, said) in &self.input.relations.keeps {
+            let object = self.input.inventory.index_of_uid(uid);
+            let Some(object) = object.filter(|object| self.selection.has(*object)) else { continue };
+            if self.input.is_cluster(object)
                 && let Some(key) = self.key(object)
             {
                 refusals.push(Refusal::source(
@@ -101,7 +89,7 @@ impl Keeper<'_> {
     fn keep_cluster_scoped(&mut self) {
         let mut queue = VecDeque::new();
         for object in self.selection.iter() {
-            if self.matches(object, |object| !object.kind.namespaced) {
+            if self.input.matches(object, |object| !object.kind.namespaced) {
                 self.keep_object(object, KeepReason::Global);
                 if matches!(self.selection.reason(object), Some(Chosen::Root | Chosen::Referred { .. })) {
                     queue.push_back((object, object));
@@ -110,9 +98,11 @@ impl Keeper<'_> {
         }
         let mut seen = BTreeSet::new();
         while let Some((root, owner)) = queue.pop_front() {
-            for (dependent, _) in self.graph.dependents(owner) {
-                let cluster = self.matches(dependent, |object| is_cluster(&object.kind.group_kind));
-                if cluster || !self.selection.has(dependent) || !seen.insert(dependent) {
+            for (dependent, _) in self.input.graph.dependents(owner) {
+                if self.input.is_cluster(dependent)
+                    || !self.selection.has(dependent)
+                    || !seen.insert(dependent)
+                {
                     continue;
                 }
                 if let Some(key) = self.key(root) {
@@ -127,14 +117,15 @@ impl Keeper<'_> {
     fn keep_added_by_plugins(&mut self) {
         let kept = self.selection.brought.iter().filter(|(_, brought)| !brought.delete);
         for (object, brought) in kept {
-            self.kept.entry(*object).or_insert(KeepReason::AddedByPlugin { plugin: brought.plugin.clone() });
+            self.keep_object(*object, KeepReason::AddedByPlugin { plugin: brought.plugin.clone() });
         }
     }
 
     /// Keeps classes that live or are used outside the namespaces that move, with their templates.
-    fn keep_shared_classes(&mut self, scope: &Scope, elsewhere: &[Object], refusals: &mut Vec<Refusal>) {
+    fn keep_shared_classes(&mut self, elsewhere: &[Object], refusals: &mut Vec<Refusal>) {
         let class = |object: &Object| is_cluster_class(&object.kind.group_kind);
-        let classes: Vec<usize> = self.selection.iter().filter(|&index| self.matches(index, class)).collect();
+        let classes: Vec<usize> =
+            self.selection.iter().filter(|&index| self.input.matches(index, class)).collect();
         if classes.is_empty() {
             return;
         }
@@ -143,7 +134,7 @@ impl Keeper<'_> {
         for index in classes {
             let Some(key) = self.key(index) else { continue };
             let used_by = users.get(&key).cloned();
-            if used_by.is_some() || !scope.includes_namespace(key.namespace.as_deref()) {
+            if used_by.is_some() || !self.input.scope.includes_namespace(key.namespace.as_deref()) {
                 queue.push_back((index, KeepReason::SharedClass { class: key, used_by }));
             }
         }
@@ -153,9 +144,8 @@ impl Keeper<'_> {
                 continue;
             }
             self.keep_object(object, reason.clone());
-            for (dependent, tie) in self.graph.dependents(object) {
-                let cluster = self.matches(dependent, |object| is_cluster(&object.kind.group_kind));
-                if !cluster && tie != Tie::Plugin && self.selection.has(dependent) {
+            for (dependent, tie) in self.input.graph.dependents(object) {
+                if !self.input.is_cluster(dependent) && tie != Tie::Plugin && self.selection.has(dependent) {
                     queue.push_back((dependent, reason.clone()));
                 }
             }
@@ -165,19 +155,12 @@ impl Keeper<'_> {
     /// Finds Clusters that aren't selected, by the class they use.
     fn find_staying_users(&self, elsewhere: &[Object], refusals: &mut Vec<Refusal>) -> BTreeMap<Key, Key> {
         let mut users = BTreeMap::new();
-        let read = self
-            .inventory
-            .objects()
-            .iter()
-            .enumerate()
-            .filter(|(index, object)| is_cluster(&object.kind.group_kind) && !self.selection.has(*index));
-        let others =
-            elsewhere.iter().filter(|object| self.inventory.index_of_uid(&object.meta.uid).is_none());
-        for cluster in read.map(|(_, object)| object).chain(others) {
+        let read = self.input.objects().filter(|(index, _)| !self.selection.has(*index));
+        let read = read.map(|(_, object)| object).filter(|object| is_cluster(&object.kind.group_kind));
+        let is_unread = |object: &&Object| self.input.inventory.index_of_uid(&object.meta.uid).is_none();
+        for cluster in read.chain(elsewhere.iter().filter(is_unread)) {
             match class_of(cluster) {
-                Ok(Some(class)) => {
-                    users.entry(class).or_insert_with(|| cluster.key());
-                }
+                Ok(Some(class)) => drop(users.entry(class).or_insert_with(|| cluster.key())),
                 Ok(None) => {}
                 Err(error) => refusals.push(Refusal::unreadable(cluster.key(), &error)),
             }
@@ -188,8 +171,8 @@ impl Keeper<'_> {
     /// Keeps objects that a staying object uses as well, if the user names Clusters.
     fn keep_shared_with_staying(&mut self) {
         for (&object, &by) in &self.selection.named.shared {
-            if let Some(by) = self.inventory.keys().get(by) {
-                self.kept.entry(object).or_insert_with(|| KeepReason::Shared { by: by.clone() });
+            if let Some(by) = self.key(by) {
+                self.keep_object(object, KeepReason::Shared { by });
             }
         }
     }
@@ -198,7 +181,7 @@ impl Keeper<'_> {
     fn keep_needed(&mut self) {
         let stays = |index: &usize| match self.selection.has(*index) {
             true => self.kept.contains_key(index),
-            false => self.inventory.is_trusted(*index),
+            false => self.input.inventory.is_trusted(*index),
         };
         let mut queue: VecDeque<usize> = self.selection.needs.keys().copied().filter(stays).collect();
         while let Some(object) = queue.pop_front() {

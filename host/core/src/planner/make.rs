@@ -19,6 +19,7 @@ use crate::plugins::relations::Relations;
 use crate::request::scope::Scope;
 use crate::selection::chosen_objects::{Chosen, Selection};
 use crate::selection::exclude;
+use crate::selection::input::SelectionInput;
 use crate::selection::select::select_objects;
 use crate::{GroupKind, Key, Object, OwnerReference, Side};
 
@@ -35,17 +36,18 @@ pub fn make_plan(inventory: &Inventory, scope: &Scope, relations: &Relations, el
     let mut plan = Plan::default();
     let soft = soft_links(inventory);
     let graph = Graph::new(inventory, &soft, relations, &mut plan.notes);
-    let mut selection = select_objects(inventory, &graph, scope, relations, &mut plan.notes);
+    let input = SelectionInput { inventory, graph: &graph, scope, relations };
+    let mut selection = select_objects(input, &mut plan.notes);
     let matters = |object: usize| inventory.is_trusted(object) || selection.has(object);
     let unreadable = soft.unreadable.iter().filter(|(object, _)| matters(*object));
     plan.refusals.extend(unreadable.map(|(_, refusal)| refusal.clone()));
     plan.refusals.append(&mut selection.refusals);
     exclude::hide_consequences(&mut plan.refusals);
     plan.moving.clone_from(&selection.moving);
-    let kept = find_kept(inventory, &graph, scope, relations, elsewhere, &selection, &mut plan.refusals);
+    let kept = find_kept(input, elsewhere, &selection, &mut plan.refusals);
     let order = order_selection(inventory, &graph, &selection, scope.accept.kinds(Risk::OwnerDropped));
 
-    let maker = Maker { inventory, scope, relations, graph: &graph, selection: &selection };
+    let maker = Maker { input, selection: &selection };
     let mut dropped = BTreeMap::new();
     for object in selection.iter() {
         maker.refuse_deleting(object, &mut plan.refusals);
@@ -95,16 +97,13 @@ pub fn make_plan(inventory: &Inventory, scope: &Scope, relations: &Relations, el
 }
 
 struct Maker<'a> {
-    inventory: &'a Inventory,
-    scope: &'a Scope,
-    relations: &'a Relations,
-    graph: &'a Graph,
+    input: SelectionInput<'a>,
     selection: &'a Selection,
 }
 
 impl Maker<'_> {
     fn key(&self, object: usize) -> Option<Key> {
-        self.inventory.keys().get(object).cloned()
+        self.input.key(object).cloned()
     }
 
     fn explain(&self, object: usize) -> Option<Why> {
@@ -125,8 +124,8 @@ impl Maker<'_> {
             Chosen::Carried => Why::AlsoCopied,
             Chosen::Referred { by } => Why::Referred(self.key(*by)?),
             Chosen::Needed { need } => {
-                let need = self.relations.needs.get(*need)?;
-                let by = self.key(self.inventory.index_of_uid(&need.object)?)?;
+                let need = self.input.relations.needs.get(*need)?;
+                let by = self.key(self.input.inventory.index_of_uid(&need.object)?)?;
                 Why::Needed { by, plugin: need.plugin.clone() }
             }
         })
@@ -134,7 +133,7 @@ impl Maker<'_> {
 
     /// Refuses an object that is being deleted. Its copy would bring it back (W18).
     fn refuse_deleting(&self, object: usize, refusals: &mut Vec<Refusal>) {
-        let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
+        let Some((key, object)) = self.key(object).zip(self.input.inventory.get(object)) else { return };
         if object.meta.is_being_deleted() {
             refusals.push(Refusal::source(
                 "being-deleted",
@@ -153,10 +152,13 @@ impl Maker<'_> {
     /// to create an object can write one. The target's garbage collector would look for an owner that doesn't exist, and delete
     /// the copy.
     fn refuse_misnamed_owner(&self, object: usize, refusals: &mut Vec<Refusal>) {
-        let Some((key, object)) = self.key(object).zip(self.inventory.get(object)) else { return };
+        let Some((key, object)) = self.key(object).zip(self.input.inventory.get(object)) else { return };
         let owned = object.meta.owner_references.iter().filter_map(|reference| {
-            let owner =
-                self.inventory.index_of_uid(&reference.uid).filter(|owner| self.selection.has(*owner))?;
+            let owner = self
+                .input
+                .inventory
+                .index_of_uid(&reference.uid)
+                .filter(|owner| self.selection.has(*owner))?;
             Some((reference, self.key(owner)?))
         });
         let mut misnamed = owned.filter(|(reference, owner)| !matches_owner(reference, owner, &key));
@@ -185,18 +187,20 @@ impl Maker<'_> {
     /// The references of an object in the set to owners outside it. If an owner in the set remains, the object is copied without
     /// these references. If none remains, that is a refusal, unless the user allowed dropping their kinds.
     fn owners_outside(&self, index: usize, plan: &mut Plan) -> Vec<OwnerReference> {
-        let (Some(object), Some(key)) = (self.inventory.get(index), self.key(index)) else {
+        let (Some(object), Some(key)) = (self.input.inventory.get(index), self.key(index)) else {
             return Vec::new();
         };
         let references = &object.meta.owner_references;
         let inside = |reference: &&OwnerReference| {
-            self.inventory.index_of_uid(&reference.uid).is_some_and(|owner| self.selection.has(owner))
+            self.input.inventory.index_of_uid(&reference.uid).is_some_and(|owner| self.selection.has(owner))
         };
         let (inside, outside): (Vec<_>, Vec<_>) = references.iter().partition(inside);
         let stubborn: Vec<&OwnerReference> = outside
             .iter()
             .copied()
-            .filter(|reference| !self.scope.accept.contains_kind(Risk::OwnerDropped, &reference.group_kind()))
+            .filter(|reference| {
+                !self.input.scope.accept.contains_kind(Risk::OwnerDropped, &reference.group_kind())
+            })
             .collect();
         let explained = |owner: &OwnerReference| {
             plan.refusals.iter().any(|refusal| refusal.code == exclude::CODE_NEEDED)
@@ -238,7 +242,7 @@ impl Maker<'_> {
     /// Returns the remedy that makes an owner move: its own label if it was read, otherwise the labels of its kind.
     fn move_owner(&self, owner: &OwnerReference) -> Remedy {
         let words = "let its owner move too (";
-        match self.inventory.index_of_uid(&owner.uid).and_then(|index| self.key(index)) {
+        match self.input.inventory.index_of_uid(&owner.uid).and_then(|index| self.key(index)) {
             Some(key) => {
                 let label = on_source("label", &key, &[&format!("{}=", names::LABEL_MOVE)]);
                 Remedy::kubectl(words, label, ")")
@@ -251,7 +255,8 @@ impl Maker<'_> {
     }
 
     fn owner_key(&self, reference: &OwnerReference) -> Key {
-        self.inventory
+        self.input
+            .inventory
             .index_of_uid(&reference.uid)
             .and_then(|owner| self.key(owner))
             .unwrap_or_else(|| owner_key(reference))
@@ -261,12 +266,12 @@ impl Maker<'_> {
     fn is_below_excluded(&self, reference: &OwnerReference) -> bool {
         let mut at = reference;
         for _ in 0..MAX_CHAIN {
-            let Some(owner) = self.inventory.index_of_uid(&at.uid) else { return false };
+            let Some(owner) = self.input.inventory.index_of_uid(&at.uid) else { return false };
             if self.selection.excluded.contains(&owner) {
                 return true;
             }
             let Some(next) =
-                self.inventory.get(owner).and_then(|object| object.meta.owner_references.first())
+                self.input.inventory.get(owner).and_then(|object| object.meta.owner_references.first())
             else {
                 return false;
             };
@@ -282,11 +287,12 @@ impl Maker<'_> {
         let mut at = reference;
         for _ in 0..MAX_CHAIN {
             text.push_str(&self.owner_key(at).to_string());
-            let Some(owner) = self.inventory.index_of_uid(&at.uid) else {
+            let Some(owner) = self.input.inventory.index_of_uid(&at.uid) else {
                 text.push_str(", which was not read");
                 return text;
             };
-            let next = self.inventory.get(owner).and_then(|object| object.meta.owner_references.first());
+            let next =
+                self.input.inventory.get(owner).and_then(|object| object.meta.owner_references.first());
             let Some(next) = next.filter(|_| seen.insert(owner)) else {
                 text.push_str(&format!(" ({})", self.stay_reason(owner)));
                 return text;
@@ -320,9 +326,10 @@ impl Maker<'_> {
             plan.refusals.push(refusal.with_remedy(Remedy::DropOneOwner { kinds }));
         }
         for &(dependent, owner) in &order.opened {
-            let (Some(object), Some(uid)) =
-                (self.inventory.get(dependent), self.inventory.get(owner).map(|owner| &owner.meta.uid))
-            else {
+            let (Some(object), Some(uid)) = (
+                self.input.inventory.get(dependent),
+                self.input.inventory.get(owner).map(|owner| &owner.meta.uid),
+            ) else {
                 continue;
             };
             let references = object.meta.owner_references.iter().filter(|reference| reference.uid == *uid);
@@ -346,7 +353,7 @@ impl Maker<'_> {
     fn check_classes(&self, soft: &SoftLinks, plan: &mut Plan) {
         for (cluster, class) in &soft.classes {
             let Some(key) = self.key(*cluster).filter(|_| self.selection.has(*cluster)) else { continue };
-            if self.inventory.index_of_key(class).is_none() {
+            if self.input.inventory.index_of_key(class).is_none() {
                 plan.refusals.push(Refusal::source(
                     "class-missing",
                     key.clone(),
@@ -370,18 +377,20 @@ impl Maker<'_> {
         }
         for (class, template) in &soft.templates {
             let Some(key) = self.key(*class).filter(|_| self.selection.has(*class)) else { continue };
-            match self.inventory.index_of_key(template) {
+            match self.input.inventory.index_of_key(template) {
                 Some(at) if self.selection.has(at) => {}
                 Some(_) => plan.notes.push(Note {
                     code: "template-stays".into(),
                     object: Some(key),
                     message: format!("names {template}, which stays"),
                 }),
-                None if self.scope.includes_namespace(key.namespace.as_deref()) => plan.notes.push(Note {
-                    code: "template-missing".into(),
-                    object: Some(key),
-                    message: format!("names {template}, which was not read: it does not move"),
-                }),
+                None if self.input.scope.includes_namespace(key.namespace.as_deref()) => {
+                    plan.notes.push(Note {
+                        code: "template-missing".into(),
+                        object: Some(key),
+                        message: format!("names {template}, which was not read: it does not move"),
+                    })
+                }
                 None => plan.refusals.push(Refusal::source(
                     "template-missing",
                     key.clone(),
@@ -398,22 +407,22 @@ impl Maker<'_> {
 
     fn list_stays(&self) -> Vec<Stay> {
         let outside =
-            self.inventory.keys().iter().enumerate().filter(|(index, _)| !self.selection.has(*index));
+            self.input.inventory.keys().iter().enumerate().filter(|(index, _)| !self.selection.has(*index));
         outside.map(|(index, key)| Stay { key: key.clone(), reason: self.stay_reason(index) }).collect()
     }
 
     fn stay_reason(&self, index: usize) -> StayReason {
-        let Some(object) = self.inventory.get(index) else { return StayReason::NotBelow };
+        let Some(object) = self.input.inventory.get(index) else { return StayReason::NotBelow };
         if self.selection.excluded.contains(&index) {
             return StayReason::Excluded;
         }
-        if let Some(said) = self.relations.find_leave(&object.meta.uid) {
+        if let Some(said) = self.input.find_leave(index) {
             return StayReason::Left { plugin: said.plugin.clone(), reason: said.reason.clone() };
         }
         if let Some(reason) = self.selection.below_left.get(&index).and_then(|left| self.below_left(*left)) {
             return reason;
         }
-        if object.kind.namespaced && !self.scope.includes_namespace(object.meta.namespace.as_deref()) {
+        if object.kind.namespaced && !self.input.scope.includes_namespace(object.meta.namespace.as_deref()) {
             return StayReason::OtherNamespace;
         }
         match self.selection.named.stays.get(&index) {
@@ -425,8 +434,13 @@ impl Maker<'_> {
             Some(_) => return StayReason::NotNamed,
             None => {}
         }
-        let owner =
-            self.graph.owners(index).filter(|(_, tie)| *tie == Tie::Owner).map(|(owner, _)| owner).min();
+        let owner = self
+            .input
+            .graph
+            .owners(index)
+            .filter(|(_, tie)| *tie == Tie::Owner)
+            .map(|(owner, _)| owner)
+            .min();
         if let Some((owner, key)) = owner.and_then(|owner| Some((owner, self.key(owner)?))) {
             return if self.selection.has(owner) {
                 StayReason::OwnerMovesAlone { owner: key }
@@ -434,7 +448,7 @@ impl Maker<'_> {
                 StayReason::OwnerStays { owner: key }
             };
         }
-        if let Some(reference) = self.graph.unread(index).first() {
+        if let Some(reference) = self.input.graph.unread(index).first() {
             return StayReason::OwnerNotRead { owner: owner_key(reference) };
         }
         let kind = &object.kind.group_kind;
@@ -445,7 +459,7 @@ impl Maker<'_> {
     }
 
     fn below_left(&self, left: usize) -> Option<StayReason> {
-        let said = self.relations.find_leave(&self.inventory.get(left)?.meta.uid)?;
+        let said = self.input.find_leave(left)?;
         Some(StayReason::BelowLeft { owner: self.key(left)?, plugin: said.plugin.clone() })
     }
 }

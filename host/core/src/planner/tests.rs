@@ -351,12 +351,8 @@ fn work(case: &Case) -> (usize, usize) {
     let soft = crate::discovery::implicit_links::soft_links(&case.inventory);
     let mut notes = Vec::new();
     let graph = crate::discovery::graph::Graph::new(&case.inventory, &soft, &case.relations, &mut notes);
-    let selection = crate::selection::select::select_objects(
-        &case.inventory,
-        &graph,
-        &case.scope,
-        &case.relations,
-        &mut notes,
-    );
+    let Case { inventory, scope, relations, .. } = case;
+    let input = crate::selection::input::SelectionInput { inventory, graph: &graph, scope, relations };
+    let selection = crate::selection::select::select_objects(input, &mut notes);
     (selection.visits, graph.len())
 }

@@ -14,17 +14,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::discovery::dangerous_kinds::{is_dangerous, is_passive, is_pool};
-use crate::discovery::graph::{Graph, Tie};
-use crate::discovery::inventory::Inventory;
+use crate::discovery::graph::Tie;
 use crate::messages::refusal::{Refusal, some_of};
 use crate::messages::remedy::Remedy;
 use crate::messages::risk::Risk;
 use crate::objects::names::{GROUP_CLUSTER, LABEL_CLUSTER, OURS, SECRETS_OF_ONE_CLUSTER};
 use crate::objects::selector::Part;
 use crate::plan::{ALSO_COPIED_NONE, Note};
-use crate::plugins::relations::{Relations, Said};
-use crate::request::scope::{ClusterName, Scope};
+use crate::plugins::relations::Said;
+use crate::request::scope::ClusterName;
 use crate::selection::chosen_objects::{Chosen, Selection};
+use crate::selection::input::SelectionInput;
 use crate::{GroupKind, Key, Object, Side};
 
 /// Maximum number of objects that a message names.
@@ -33,53 +33,44 @@ const MAX_LISTED_NAMES: usize = 3;
 const ROOT_CA_NAME: &str = "kube-root-ca.crt";
 
 /// Adds the objects that the user also copies to the selection, and refusals for objects that can't be copied.
-pub(crate) fn add_also_copied(
-    inventory: &Inventory,
-    graph: &Graph,
-    scope: &Scope,
-    relations: &Relations,
-    selection: &mut Selection,
-    notes: &mut Vec<Note>,
-) {
+pub(crate) fn add_also_copied(input: SelectionInput<'_>, selection: &mut Selection, notes: &mut Vec<Note>) {
     // If nothing moves, only that is reported.
     if selection.iter().next().is_none() {
         return;
     }
-    let carrier = Carrier { inventory, scope, relations };
     let (mut carried, mut prevented) = (BTreeSet::new(), BTreeMap::new());
     let (named, kinds): (Vec<&Part>, Vec<&Part>) =
-        scope.also_copy.iter().partition(|part| part.is_deliberate());
+        input.scope.also_copy.iter().partition(|part| part.is_deliberate());
     for part in &named {
-        for object in carrier.find_objects(part) {
+        for object in input.find_objects(part) {
             if selection.has(object) {
-                notes.extend(carrier.note_move(object).filter(|_| part.object.is_some()));
+                notes.extend(input.note_move(object).filter(|_| part.object.is_some()));
                 continue;
             }
-            match carrier.find_obstacle(selection, part, object) {
+            match input.find_obstacle(selection, part, object) {
                 Some(refusal) => drop(prevented.entry(object).or_insert(refusal)),
                 None => drop(carried.insert(object)),
             }
         }
     }
-    let meant = kinds.iter().flat_map(|part| carrier.find_objects(part).map(move |object| (part, object)));
-    let meant = meant.filter(|(part, object)| {
-        !selection.has(*object) && carrier.is_meant_by_kind(selection, part, *object)
-    });
+    let meant = kinds.iter().flat_map(|part| input.find_objects(part).map(move |object| (part, object)));
+    let meant = meant
+        .filter(|(part, object)| !selection.has(*object) && input.is_meant_by_kind(selection, part, *object));
     let meant = meant.map(|(_, object)| object).collect();
-    carried.extend(carrier.filter_by_owner(graph, selection, &carried, meant));
+    carried.extend(input.filter_by_owner(selection, &carried, meant));
     let is_found = |part: &Part| match part.is_deliberate() {
-        true => carrier.find_objects(part).next().is_some(),
-        false => carrier.find_objects(part).any(|object| selection.has(object) || carried.contains(&object)),
+        true => input.find_objects(part).next().is_some(),
+        false => input.find_objects(part).any(|object| selection.has(object) || carried.contains(&object)),
     };
     let mut refusals: Vec<Refusal> = prevented.into_values().collect();
     let (definitions, others): (Vec<&Part>, Vec<&Part>) =
-        scope.also_copy.iter().partition(|part| part.kind.is_definition());
+        input.scope.also_copy.iter().partition(|part| part.kind.is_definition());
     refusals.extend(definitions.into_iter().map(definition_refusal));
     let (unlabelled, missed): (Vec<&Part>, Vec<&Part>) =
         others.into_iter().filter(|part| !is_found(part)).partition(|part| part.label.is_some());
     notes.extend(unlabelled.into_iter().map(unmatched_label_note));
     refusals.extend(missed.into_iter().map(missing_refusal));
-    refusals.extend(carrier.refuse_active_objects(&carried));
+    refusals.extend(input.refuse_active_objects(&carried));
     for object in carried {
         selection.choose(object, Chosen::Carried);
     }
@@ -123,25 +114,14 @@ fn leave_out_remedy(part: &Part) -> Remedy {
     Remedy::LeaveOutCarry { parts: [part.clone()].into() }
 }
 
-struct Carrier<'a> {
-    inventory: &'a Inventory,
-    scope: &'a Scope,
-    relations: &'a Relations,
-}
-
-impl Carrier<'_> {
-    fn key(&self, object: usize) -> Option<&Key> {
-        self.inventory.keys().get(object)
-    }
-
+impl SelectionInput<'_> {
     fn find_objects(&self, part: &Part) -> impl Iterator<Item = usize> {
         // Some objects of other namespaces were read for other reasons.
         let anywhere = part.object.is_some() || part.within.is_some();
         let there = move |object: &Object| {
             anywhere || self.scope.includes_namespace(object.meta.namespace.as_deref())
         };
-        let objects = self.inventory.objects().iter().enumerate();
-        objects.filter(move |(_, it)| part.covers(it) && there(it)).map(|(object, _)| object)
+        self.objects().filter(move |(_, it)| part.covers(it) && there(it)).map(|(object, _)| object)
     }
 
     fn note_move(&self, object: usize) -> Option<Note> {
@@ -187,19 +167,17 @@ impl Carrier<'_> {
     /// Drops objects whose owners aren't in the target, because controllers that stay created them.
     fn filter_by_owner(
         &self,
-        graph: &Graph,
         selection: &Selection,
         named: &BTreeSet<usize>,
         meant: BTreeSet<usize>,
     ) -> BTreeSet<usize> {
-        let (mut waiting, mut found): (BTreeSet<usize>, BTreeSet<usize>) =
-            meant.into_iter().partition(|object| {
-                self.inventory.get(*object).is_some_and(|it| !it.meta.owner_references.is_empty())
-            });
+        let (mut waiting, mut found): (BTreeSet<usize>, BTreeSet<usize>) = meant
+            .into_iter()
+            .partition(|object| self.matches(*object, |it| !it.meta.owner_references.is_empty()));
         let mut queue: VecDeque<usize> =
             selection.iter().chain(named.iter().copied()).chain(found.iter().copied()).collect();
         while let Some(owner) = queue.pop_front() {
-            for (dependent, tie) in graph.dependents(owner) {
+            for (dependent, tie) in self.graph.dependents(owner) {
                 if tie == Tie::Owner && waiting.remove(&dependent) {
                     found.insert(dependent);
                     queue.push_back(dependent);
@@ -211,8 +189,7 @@ impl Carrier<'_> {
 
     /// Returns the plugin's statement about an object that it leaves in the source, or about the object above it that it leaves.
     fn find_leave_statement(&self, selection: &Selection, object: usize) -> Option<&Said> {
-        let left = selection.below_left.get(&object).copied().unwrap_or(object);
-        self.relations.find_leave(&self.inventory.get(left)?.meta.uid)
+        self.find_leave(selection.below_left.get(&object).copied().unwrap_or(object))
     }
 
     /// Returns the staying Cluster that an object belongs to or is labelled with.
@@ -231,7 +208,8 @@ impl Carrier<'_> {
         let mut found: BTreeMap<&GroupKind, Vec<&Key>> = BTreeMap::new();
         for &object in carried {
             let Some((key, it)) = self.key(object).zip(self.inventory.get(object)) else { continue };
-            if is_acted_on(it) && !(is_acceptable(&key.group_kind) && self.is_accepted(&key.group_kind)) {
+            let accepted = self.scope.accept.contains_kind(Risk::Shared, &key.group_kind);
+            if is_acted_on(it) && !(accepted && is_acceptable(&key.group_kind)) {
                 found.entry(&key.group_kind).or_default().push(key);
             }
         }
@@ -251,10 +229,6 @@ impl Carrier<'_> {
             Some(accept.into_iter().fold(refusal, Refusal::with_remedy))
         });
         refused.collect()
-    }
-
-    fn is_accepted(&self, kind: &GroupKind) -> bool {
-        self.scope.accept.contains_kind(Risk::Shared, kind)
     }
 }
 

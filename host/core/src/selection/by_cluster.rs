@@ -17,42 +17,34 @@ mod refused;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::Object;
 use crate::discovery::body_references::Mentions;
 use crate::discovery::dangerous_kinds::{is_dangerous, is_passive, is_pool};
-use crate::discovery::graph::{Graph, Tie};
+use crate::discovery::graph::Tie;
 use crate::discovery::implicit_links::{TEMPLATE, cluster_name_of, is_cluster};
-use crate::discovery::inventory::Inventory;
 use crate::messages::risk::Risk;
 use crate::objects::names::{GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::plan::Note;
-use crate::plugins::reach::is_inside;
-use crate::request::scope::{ClusterName, Scope};
+use crate::request::scope::ClusterName;
 use crate::selection::chosen_objects::{Chosen, Named, Selection};
-use crate::{Key, Object};
+use crate::selection::input::SelectionInput;
 
 /// Removes from a selection what the named Clusters don't need; if none is named, finds what excluded objects use of it.
 pub(crate) fn restrict_to_clusters(
-    inventory: &Inventory,
-    graph: &Graph,
-    scope: &Scope,
+    input: SelectionInput<'_>,
     selection: &mut Selection,
     notes: &mut Vec<Note>,
 ) {
-    if scope.clusters.is_empty() {
-        return share_with_excluded(inventory, graph, scope, selection);
+    if input.scope.clusters.is_empty() {
+        return share_with_excluded(input, selection);
     }
-    let of_name = |name: &ClusterName| inventory.index_of_key(&name.key());
-    let (there, missing): (Vec<_>, Vec<_>) = scope.clusters.iter().partition(|name| of_name(name).is_some());
-    let named: BTreeSet<usize> = there.into_iter().filter_map(of_name).collect();
+    let find_cluster = |name: &ClusterName| input.inventory.index_of_key(&name.key());
+    let (there, missing): (Vec<_>, Vec<_>) =
+        input.scope.clusters.iter().partition(|name| find_cluster(name).is_some());
     let all = std::mem::take(&mut selection.chosen);
     selection.chosen = vec![None; all.len()];
-    let chosen = |object: &usize| matches!(all.get(*object), Some(Some(_)));
-    let mentions = Mentions::from_inventory(inventory, (0..all.len()).filter(chosen));
-    let (others, claimed, excluded) = (BTreeMap::new(), BTreeMap::new(), &selection.excluded.clone());
-    let mut finder =
-        Finder { inventory, graph, scope, named: &named, excluded, all: &all, mentions, others, claimed };
-    finder.others = finder.belonging_to_others();
-    finder.claimed = finder.belonging_to_named();
+    let named = there.into_iter().filter_map(find_cluster).collect();
+    let finder = Finder::new(input, named, selection.excluded.clone(), all);
     let own = finder.below_named(selection);
     let borrowed = finder.add_referred(selection);
 
@@ -61,30 +53,22 @@ pub(crate) fn restrict_to_clusters(
     selection.refusals.extend(finder.refuse_unsharable(selection, &shared));
     selection.refusals.extend(finder.refuse_shared_pools(&shared));
     selection.refusals.extend(finder.refuse_missing_clusters(selection, &missing));
-    let stays = |object: &usize| finder.is_chosen(*object) && !selection.has(*object);
-    let stays =
-        (0..all.len()).filter(stays).map(|object| (object, finder.others.get(&object).copied())).collect();
+    let stays = (0..finder.all.len()).filter(|object| finder.is_chosen(*object) && !selection.has(*object));
+    let stays = stays.map(|object| (object, finder.others.get(&object).copied())).collect();
     let not_named = Named { stays, shared: by_user(shared) };
     notes.extend(finder.note_unreferred(&not_named));
     selection.named = not_named;
 }
 
 /// Excluded objects stay as Clusters that are not named do, and what they use, or may use, is shared with them.
-fn share_with_excluded(inventory: &Inventory, graph: &Graph, scope: &Scope, selection: &mut Selection) {
+fn share_with_excluded(input: SelectionInput<'_>, selection: &mut Selection) {
     if selection.excluded.is_empty() {
         return;
     }
-    let (all, excluded) = (selection.chosen.clone(), &selection.excluded.clone());
-    let moves = |object: &usize| matches!(all.get(*object), Some(Some(_)));
-    let mentions = Mentions::from_inventory(inventory, (0..all.len()).filter(moves));
-    let cluster = |object: &usize| inventory.get(*object).is_some_and(|one| is_cluster(&one.kind.group_kind));
-    let named: BTreeSet<usize> = selection.iter().filter(cluster).collect();
-    let (others, claimed) = (BTreeMap::new(), BTreeMap::new());
-    let mut finder =
-        Finder { inventory, graph, scope, named: &named, excluded, all: &all, mentions, others, claimed };
-    finder.others = finder.belonging_to_others();
-    finder.claimed = finder.belonging_to_named();
-    let own = finder.below_named(&mut Selection { chosen: vec![None; all.len()], ..Selection::default() });
+    let clusters = selection.iter().filter(|object| input.is_cluster(*object)).collect();
+    let finder = Finder::new(input, clusters, selection.excluded.clone(), selection.chosen.clone());
+    let none_chosen = vec![None; selection.chosen.len()];
+    let own = finder.below_named(&mut Selection { chosen: none_chosen, ..Selection::default() });
     let shared = finder.find_shared(selection, &own);
     selection.refusals.extend(finder.refuse_unsharable(selection, &shared));
     selection.refusals.extend(finder.refuse_shared_pools(&shared));
@@ -96,14 +80,12 @@ fn by_user(shared: BTreeMap<usize, User>) -> BTreeMap<usize, usize> {
 }
 
 struct Finder<'a> {
-    inventory: &'a Inventory,
-    graph: &'a Graph,
-    scope: &'a Scope,
+    input: SelectionInput<'a>,
     /// If none is named: all that move.
-    named: &'a BTreeSet<usize>,
-    excluded: &'a BTreeSet<usize>,
+    named: BTreeSet<usize>,
+    excluded: BTreeSet<usize>,
     /// The objects that would move if no Cluster were named.
-    all: &'a [Option<Chosen>],
+    all: Vec<Option<Chosen>>,
     mentions: Mentions,
     /// Objects of Clusters that are not named, with their Cluster.
     others: BTreeMap<usize, usize>,
@@ -118,17 +100,20 @@ struct User {
     cluster: Option<usize>,
 }
 
-impl Finder<'_> {
-    fn matches(&self, object: usize, test: impl Fn(&Object) -> bool) -> bool {
-        self.inventory.get(object).is_some_and(test)
-    }
-
-    fn is_cluster(&self, object: usize) -> bool {
-        self.matches(object, |object| is_cluster(&object.kind.group_kind))
-    }
-
-    fn key(&self, object: usize) -> Option<&Key> {
-        self.inventory.keys().get(object)
+impl<'a> Finder<'a> {
+    fn new(
+        input: SelectionInput<'a>,
+        named: BTreeSet<usize>,
+        excluded: BTreeSet<usize>,
+        all: Vec<Option<Chosen>>,
+    ) -> Self {
+        let chosen = all.iter().enumerate().filter(|(_, why)| why.is_some()).map(|(object, _)| object);
+        let mentions = Mentions::from_inventory(input.inventory, chosen);
+        let (others, claimed) = (BTreeMap::new(), BTreeMap::new());
+        let mut finder = Self { input, named, excluded, all, mentions, others, claimed };
+        finder.others = finder.belonging_to_others();
+        finder.claimed = finder.belonging_to_named();
+        finder
     }
 
     fn is_chosen(&self, object: usize) -> bool {
@@ -137,7 +122,7 @@ impl Finder<'_> {
 
     /// Returns true if an object moves with everything it owns, and is no Cluster.
     fn is_root(&self, object: usize) -> bool {
-        self.all.get(object) == Some(&Some(Chosen::Root)) && !self.is_cluster(object)
+        self.all.get(object) == Some(&Some(Chosen::Root)) && !self.input.is_cluster(object)
     }
 
     /// Returns true if an object moves by itself.
@@ -147,14 +132,14 @@ impl Finder<'_> {
 
     /// Returns true if no controller acts on an object, so that copies on both sides are harmless.
     fn is_passive(&self, object: usize) -> bool {
-        self.matches(object, |object| is_passive(&object.kind.group_kind))
+        self.input.matches(object, |object| is_passive(&object.kind.group_kind))
     }
 
     /// Returns true if Clusters on both sides may use an object.
     fn is_sharable(&self, object: usize) -> bool {
         let accepted =
-            |object: &Object| self.scope.accept.contains_kind(Risk::Shared, &object.kind.group_kind);
-        self.is_passive(object) || self.is_acceptable(object) && self.matches(object, accepted)
+            |object: &Object| self.input.scope.accept.contains_kind(Risk::Shared, &object.kind.group_kind);
+        self.is_passive(object) || self.is_acceptable(object) && self.input.matches(object, accepted)
     }
 
     /// Returns true if the user can accept that an object is on both sides: it moves by itself, or is a pool.
@@ -165,39 +150,30 @@ impl Finder<'_> {
         );
         let dangerous =
             |object: &Object| is_cluster(&object.kind.group_kind) || is_dangerous(&object.kind.group_kind);
-        (by_itself || self.is_pool(object)) && !self.matches(object, dangerous)
+        (by_itself || self.is_pool(object)) && !self.input.matches(object, dangerous)
     }
 
     /// Plugins' ties count only inside one namespace; `beyond.rs` judges the others.
     fn follows_tie(&self, owner: usize, dependent: usize, tie: Tie) -> bool {
-        let keys = self.key(owner).zip(self.key(dependent));
-        tie != Tie::Plugin || keys.is_some_and(|(owner, dependent)| is_inside(self.scope, owner, dependent))
+        tie != Tie::Plugin || self.input.is_inside(owner, dependent)
     }
 
     fn owners(&self, object: usize) -> impl Iterator<Item = usize> {
-        self.graph
-            .owners(object)
-            .filter(move |(owner, tie)| self.follows_tie(*owner, object, *tie))
-            .map(|(owner, _)| owner)
+        let ties = self.input.graph.owners(object);
+        ties.filter(move |(owner, tie)| self.follows_tie(*owner, object, *tie)).map(|(owner, _)| owner)
     }
 
     fn dependents(&self, object: usize) -> impl Iterator<Item = usize> {
-        let ties = self
-            .graph
-            .dependents(object)
-            .filter(move |(dependent, tie)| self.follows_tie(object, *dependent, *tie));
-        ties.map(|(dependent, _)| dependent)
+        let ties = self.input.graph.dependents(object);
+        ties.filter(move |(other, tie)| self.follows_tie(object, *other, *tie)).map(|(other, _)| other)
     }
 
     /// Objects that move by themselves and say that they belong to a named Cluster, by Cluster.
     fn belonging_to_named(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut claimed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (index, object) in
-            self.inventory.objects().iter().enumerate().filter(|(at, _)| self.is_alone(*at))
-        {
-            let cluster =
-                self.find_claimed_cluster(index, object).filter(|cluster| self.named.contains(cluster));
-            if let Some(cluster) = cluster {
+        for (index, object) in self.input.objects().filter(|(at, _)| self.is_alone(*at)) {
+            let cluster = self.find_claimed_cluster(index, object);
+            if let Some(cluster) = cluster.filter(|cluster| self.named.contains(cluster)) {
                 claimed.entry(cluster).or_default().push(index);
             }
         }
@@ -209,14 +185,16 @@ impl Finder<'_> {
     fn belonging_to_others(&self) -> BTreeMap<usize, usize> {
         let mut others = BTreeMap::new();
         let mut queue = VecDeque::new();
-        for (index, object) in self.inventory.objects().iter().enumerate() {
+        for (index, object) in self.input.objects() {
             let cluster = if is_cluster(&object.kind.group_kind) {
                 Some(index)
             } else {
                 self.find_claimed_cluster(index, object)
             };
             let cluster = cluster.filter(|cluster| {
-                self.inventory.is_trusted(index) && !self.named.contains(cluster) && self.is_asked(*cluster)
+                self.input.inventory.is_trusted(index)
+                    && !self.named.contains(cluster)
+                    && self.is_asked(*cluster)
             });
             queue.extend(cluster.map(|cluster| (index, cluster)));
         }
@@ -234,7 +212,7 @@ impl Finder<'_> {
 
     /// Returns true if an object that stays can share the objects that it uses. Without named Clusters, only excluded objects can.
     fn is_asked(&self, object: usize) -> bool {
-        !self.scope.clusters.is_empty() || self.excluded.contains(&object)
+        !self.input.scope.clusters.is_empty() || self.excluded.contains(&object)
     }
 
     /// The Cluster that an object says it belongs to.
@@ -243,7 +221,7 @@ impl Finder<'_> {
         let claimed = if asked { cluster_name_of(object) } else { None };
         let namespace = object.meta.namespace.as_deref().filter(|_| object.kind.namespaced)?;
         let name = claimed.as_ref().or_else(|| object.meta.labels.get(LABEL_CLUSTER))?;
-        self.inventory.index_of_key(&ClusterName::new(namespace, name).key())
+        self.input.inventory.index_of_key(&ClusterName::new(namespace, name).key())
     }
 
     /// The named Clusters, with everything below them. A root that others use too is not entered: what is below it may be theirs.
@@ -261,7 +239,7 @@ impl Finder<'_> {
             selection.visits += 1;
             let theirs =
                 self.others.contains_key(&object) && self.is_root(object) && self.is_acceptable(object);
-            let enter = self.is_chosen(object) && !self.is_cluster(object);
+            let enter = self.is_chosen(object) && !self.input.is_cluster(object);
             if !enter || !selection.choose(object, Chosen::Below { root: cluster }) || theirs {
                 continue;
             }
@@ -306,10 +284,11 @@ impl Finder<'_> {
             }
             for dependent in self.dependents(object) {
                 selection.visits += 1;
-                let template =
-                    || self.matches(dependent, |object| object.kind.group_kind.kind.ends_with(TEMPLATE));
+                let template = || {
+                    self.input.matches(dependent, |object| object.kind.group_kind.kind.ends_with(TEMPLATE))
+                };
                 let others = self.others.contains_key(&dependent) && !template();
-                let enter = self.is_chosen(dependent) && !self.is_cluster(dependent) && !others;
+                let enter = self.is_chosen(dependent) && !self.input.is_cluster(dependent) && !others;
                 if enter && selection.choose(dependent, Chosen::Below { root }) {
                     queue.push_back(dependent);
                 }
@@ -323,23 +302,23 @@ impl Finder<'_> {
     fn may_enter(&self, object: usize) -> bool {
         let theirs = self.others.contains_key(&object);
         let passive = self.is_passive(object)
-            && !self.matches(object, |object| object.kind.group_kind.group.is_empty());
+            && !self.input.matches(object, |object| object.kind.group_kind.group.is_empty());
         let lent = || self.is_alone(object) || passive || self.is_pool(object);
-        self.is_chosen(object) && !self.is_cluster(object) && (!theirs || lent())
+        self.is_chosen(object) && !self.input.is_cluster(object) && (!theirs || lent())
     }
 
     /// Objects that something staying uses or may use, and what that is; with everything tied to them that isn't a named Cluster's
     /// own.
     fn find_shared(&self, selection: &Selection, own: &BTreeSet<usize>) -> BTreeMap<usize, User> {
         let stays = |object: &usize| {
-            self.inventory.is_trusted(*object) && !selection.has(*object) && self.is_asked(*object)
+            self.input.inventory.is_trusted(*object) && !selection.has(*object) && self.is_asked(*object)
         };
         let needs = selection.needs.iter().filter(|(object, _)| stays(object));
         let needed: BTreeMap<usize, usize> =
             needs.flat_map(|(&by, needs)| needs.iter().map(move |&(_, what)| (what, by))).collect();
         let mut neighbours = BTreeMap::new();
-        for cluster in (0..self.all.len()).filter(|object| self.is_cluster(*object) && stays(object)) {
-            let namespace = self.key(cluster).and_then(|key| key.namespace.as_deref());
+        for cluster in (0..self.all.len()).filter(|object| self.input.is_cluster(*object) && stays(object)) {
+            let namespace = self.input.key(cluster).and_then(|key| key.namespace.as_deref());
             neighbours.entry(namespace).or_insert(cluster);
         }
         let mut shared = BTreeMap::new();
@@ -351,7 +330,7 @@ impl Finder<'_> {
                 || self.mentions.objects_naming(object).find(stays).or_else(|| needed.get(&object).copied());
             let below = || self.dependents(object).find(stays);
             let beside = || {
-                let namespace = self.key(object)?.namespace.as_deref()?;
+                let namespace = self.input.key(object)?.namespace.as_deref()?;
                 neighbours.get(&Some(namespace)).copied().filter(|_| self.is_passive(object))
             };
             let user = |by: usize| User { object: by, cluster: self.others.get(&by).copied() };
@@ -378,14 +357,14 @@ impl Finder<'_> {
 
     fn is_pool(&self, object: usize) -> bool {
         let is_address = |object: usize| {
-            self.matches(object, |object| {
+            self.input.matches(object, |object| {
                 let kind = &object.kind.group_kind;
                 kind.group.starts_with("ipam.") && kind.kind.ends_with("IPAddress")
             })
         };
         // An address is owned by its claim, too.
-        let is_claim = self.matches(object, |object| object.kind.group_kind.kind.ends_with("Claim"));
-        self.matches(object, |object| is_pool(&object.kind.group_kind))
+        let is_claim = self.input.matches(object, |object| object.kind.group_kind.kind.ends_with("Claim"));
+        self.input.matches(object, |object| is_pool(&object.kind.group_kind))
             || !is_claim && self.is_alone(object) && self.dependents(object).any(is_address)
     }
 }

@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::discovery::body_references::Mentions;
-use crate::discovery::graph::Graph;
 use crate::discovery::implicit_links::is_cluster;
 use crate::discovery::inventory::Inventory;
 use crate::messages::refusal::{Refusal, some_of};
@@ -16,6 +15,7 @@ use crate::messages::remedy::Remedy;
 use crate::objects::selector::{Part, contains_object};
 use crate::request::scope::Scope;
 use crate::selection::chosen_objects::Selection;
+use crate::selection::input::SelectionInput;
 use crate::{GroupKind, Key, Side};
 
 /// Code of the refusal of an excluded object on which a moving object depends.
@@ -25,19 +25,14 @@ pub(crate) const CODE_NEEDED: &str = "excluded-but-needed";
 const MAX_LISTED_NAMES: usize = 3;
 
 /// Finds the objects that the user excludes.
-pub(crate) fn find_excluded(inventory: &Inventory, scope: &Scope) -> BTreeSet<usize> {
-    if scope.exclude.is_empty() {
-        return BTreeSet::new();
-    }
-    let objects = inventory.objects().iter().enumerate();
-    objects.filter(|(_, object)| contains_object(&scope.exclude, object)).map(|(index, _)| index).collect()
+pub(crate) fn find_excluded(input: SelectionInput<'_>) -> BTreeSet<usize> {
+    let excluded = input.objects().filter(|(_, object)| contains_object(&input.scope.exclude, object));
+    excluded.map(|(index, _)| index).collect()
 }
 
 /// Returns the refusals of exclusions. `all` is the selection without exclusions.
 pub(crate) fn find_refusals(
-    inventory: &Inventory,
-    graph: &Graph,
-    scope: &Scope,
+    input: SelectionInput<'_>,
     all: &Selection,
     selection: &Selection,
 ) -> Vec<Refusal> {
@@ -45,20 +40,18 @@ pub(crate) fn find_refusals(
     if all.iter().next().is_none() {
         return Vec::new();
     }
-    let mut refusals = find_missing(inventory, scope);
+    let mut refusals = find_missing(input.inventory, input.scope);
     let left: BTreeSet<usize> =
         selection.excluded.iter().copied().filter(|object| all.has(*object)).collect();
     let mut found: BTreeMap<&GroupKind, (BTreeSet<&Key>, BTreeSet<&Key>)> = BTreeMap::new();
-    for (object, by) in find_dependents(inventory, graph, all, selection, &left) {
-        if let Some((object, by)) = inventory.keys().get(object).zip(inventory.keys().get(by)) {
+    for (object, by) in find_dependents(input, all, selection, &left) {
+        if let Some((object, by)) = input.key(object).zip(input.key(by)) {
             let (objects, dependents) = found.entry(&object.group_kind).or_default();
             objects.insert(object);
             dependents.insert(by);
         }
     }
-    refusals.extend(
-        found.into_values().filter_map(|(objects, by)| needed_refusal(inventory, scope, &objects, &by)),
-    );
+    refusals.extend(found.into_values().filter_map(|(objects, by)| needed_refusal(input, &objects, &by)));
     refusals
 }
 
@@ -117,8 +110,7 @@ fn find_similar_parts(inventory: &Inventory, part: &Part) -> BTreeSet<Part> {
 
 /// Returns pairs of an object that stays and an object that depends on it.
 fn find_dependents(
-    inventory: &Inventory,
-    graph: &Graph,
+    input: SelectionInput<'_>,
     all: &Selection,
     selection: &Selection,
     left: &BTreeSet<usize>,
@@ -129,7 +121,7 @@ fn find_dependents(
     }
     for &object in left {
         // Without the exclusion these objects would move, most of them only because of their owner.
-        let tied = graph.dependents(object).map(|(by, _)| by);
+        let tied = input.graph.dependents(object).map(|(by, _)| by);
         let tied = tied.filter(|by| all.has(*by) && !selection.excluded.contains(by));
         found.extend(tied.map(|by| (object, by)));
     }
@@ -137,7 +129,7 @@ fn find_dependents(
         let needs = selection.needs.get(&by).into_iter().flatten();
         found.extend(needs.filter(|(_, what)| left.contains(what)).map(|(_, what)| (*what, by)));
     }
-    let mentions = Mentions::from_inventory(inventory, left.iter().copied());
+    let mentions = Mentions::from_inventory(input.inventory, left.iter().copied());
     for &object in left {
         let naming = mentions.objects_naming(object).filter(|by| selection.has(*by));
         found.extend(naming.map(|by| (object, by)));
@@ -147,13 +139,12 @@ fn find_dependents(
 
 /// Returns the refusal of excluded objects of one kind on which others depend.
 fn needed_refusal(
-    inventory: &Inventory,
-    scope: &Scope,
+    input: SelectionInput<'_>,
     objects: &BTreeSet<&Key>,
     by: &BTreeSet<&Key>,
 ) -> Option<Refusal> {
     let first = objects.iter().next()?;
-    let parts = inventory.parts_covering(&scope.exclude, objects.iter().copied());
+    let parts = input.inventory.parts_covering(&input.scope.exclude, objects.iter().copied());
     let parts = Remedy::LeaveOutExclude { parts };
     let (many, depend) = (objects.len() > 1, if by.len() > 1 { "depend" } else { "depends" });
     let message = format!(

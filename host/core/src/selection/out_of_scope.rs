@@ -7,52 +7,40 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::discovery::graph::{Graph, Tie, matches_owner};
+use crate::discovery::graph::{Tie, matches_owner};
 use crate::discovery::implicit_links::is_cluster;
-use crate::discovery::inventory::Inventory;
 use crate::messages::refusal::Refusal;
 use crate::messages::remedy::Remedy;
 use crate::plan::Note;
 use crate::plugins::reach::{find_grant, is_inside};
-use crate::plugins::relations::Relations;
-use crate::request::scope::{Namespaces, Scope};
+use crate::request::scope::Namespaces;
 use crate::selection::chosen_objects::{Brought, Chosen, Selection};
+use crate::selection::input::SelectionInput;
 use crate::{Key, Side};
 
 /// Adds the objects to the selection that plugins relate to it. Objects outside their reach become refusals.
 pub(crate) fn add_plugin_objects(
-    inventory: &Inventory,
-    graph: &Graph,
-    scope: &Scope,
-    relations: &Relations,
+    input: SelectionInput<'_>,
     selection: &mut Selection,
     notes: &mut Vec<Note>,
 ) {
-    let (links, unread) =
-        (find_outward_links(inventory, scope, relations), find_unread_needs(inventory, scope, relations));
-    let needs =
-        selection.needs.iter().flat_map(|(object, needs)| needs.iter().map(|(_, what)| (*object, *what)));
-    let inside = |(one, other): (usize, usize)| {
-        let keys = inventory.keys();
-        keys.get(one).zip(keys.get(other)).is_some_and(|(one, other)| is_inside(scope, one, other))
-    };
+    let (links, unread) = (find_outward_links(input), find_unread_needs(input));
+    let mut needs = selection.needs.iter();
     // In the common case no relation leaves the namespaces that move.
-    if links.is_empty() && unread.is_empty() && needs.into_iter().all(inside) {
+    if links.is_empty()
+        && unread.is_empty()
+        && needs.all(|(object, needs)| needs.iter().all(|(_, what)| input.is_inside(*object, *what)))
+    {
         return;
     }
     let (moving, excluded) = (selection.moving.clone(), selection.excluded.clone());
-    let beyond = Beyond { inventory, graph, scope, relations, links, unread, moving, excluded };
-    beyond.follow_relations(selection, notes);
+    Beyond { input, links, unread, moving, excluded }.follow_relations(selection, notes);
 }
 
 /// Returns the namespaces that move, computed from the selection without the reach of plugins. This rule limits both the objects
 /// that plugins may add and the objects that their checks may read.
-pub(crate) fn find_moving_namespaces(
-    inventory: &Inventory,
-    scope: &Scope,
-    selection: &Selection,
-) -> BTreeSet<String> {
-    let namespace = |object: usize| inventory.keys().get(object).and_then(|key| key.namespace.clone());
+pub(crate) fn find_moving_namespaces(input: SelectionInput<'_>, selection: &Selection) -> BTreeSet<String> {
+    let namespace = |object: usize| input.key(object)?.namespace.clone();
     // The Secret of a cluster-scoped identity must not make a provider's namespace move. Neither must a plugin's need: otherwise
     // a plugin could open a namespace to itself by naming an object in it.
     let by_itself = |object: &usize| match selection.reason(*object) {
@@ -62,23 +50,19 @@ pub(crate) fn find_moving_namespaces(
         Some(Chosen::Root | Chosen::Labelled) => true,
         Some(Chosen::Needed { .. } | Chosen::Referred { .. } | Chosen::Carried) | None => false,
     };
-    match &scope.namespaces {
+    match &input.scope.namespaces {
         Namespaces::One(one) => BTreeSet::from([one.clone()]),
         Namespaces::All => selection.iter().filter(by_itself).filter_map(namespace).collect(),
     }
 }
 
 /// Returns plugins' links that leave a namespace, by dependent and owner, with the plugins that made them.
-fn find_outward_links<'a>(
-    inventory: &Inventory,
-    scope: &Scope,
-    relations: &'a Relations,
-) -> BTreeMap<(usize, usize), Vec<&'a str>> {
+fn find_outward_links(input: SelectionInput<'_>) -> BTreeMap<(usize, usize), Vec<&str>> {
     let mut links: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for link in &relations.links {
-        let Some(dependent) = inventory.index_of_uid(&link.object) else { continue };
-        let Some(owner) = inventory.index_of_key(&link.to) else { continue };
-        if inventory.keys().get(dependent).is_some_and(|key| !is_inside(scope, key, &link.to)) {
+    for link in &input.relations.links {
+        let Some(dependent) = input.inventory.index_of_uid(&link.object) else { continue };
+        let Some(owner) = input.inventory.index_of_key(&link.to) else { continue };
+        if !input.is_inside(dependent, owner) {
             links.entry((dependent, owner)).or_default().push(link.plugin.as_str());
         }
     }
@@ -86,18 +70,12 @@ fn find_outward_links<'a>(
 }
 
 /// Returns the needs that leave a namespace for an object that was not read, by the object that has the need.
-fn find_unread_needs(
-    inventory: &Inventory,
-    scope: &Scope,
-    relations: &Relations,
-) -> BTreeMap<usize, Vec<usize>> {
+fn find_unread_needs(input: SelectionInput<'_>) -> BTreeMap<usize, Vec<usize>> {
     let mut unread: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (index, need) in relations.needs.iter().enumerate() {
-        let Some(object) = inventory.index_of_uid(&need.object) else { continue };
-        let key = inventory.keys().get(object);
-        if inventory.index_of_key(&need.what).is_none()
-            && key.is_some_and(|key| !is_inside(scope, key, &need.what))
-        {
+    for (index, need) in input.relations.needs.iter().enumerate() {
+        let Some(object) = input.inventory.index_of_uid(&need.object) else { continue };
+        let outward = input.key(object).is_some_and(|key| !is_inside(input.scope, key, &need.what));
+        if outward && input.inventory.index_of_key(&need.what).is_none() {
             unread.entry(object).or_default().push(index);
         }
     }
@@ -105,10 +83,7 @@ fn find_unread_needs(
 }
 
 struct Beyond<'a> {
-    inventory: &'a Inventory,
-    graph: &'a Graph,
-    scope: &'a Scope,
-    relations: &'a Relations,
+    input: SelectionInput<'a>,
     links: BTreeMap<(usize, usize), Vec<&'a str>>,
     unread: BTreeMap<usize, Vec<usize>>,
     /// Namespaces that move.
@@ -144,7 +119,8 @@ impl Beyond<'_> {
             queue.extend(self.choose_needed(&at, selection, &mut denied));
             self.report_unread_needs(&at, &mut denied, notes);
         }
-        let chosen = |key: &Key| self.inventory.index_of_key(key).is_some_and(|object| selection.has(object));
+        let chosen =
+            |key: &Key| self.input.inventory.index_of_key(key).is_some_and(|object| selection.has(object));
         denied.retain(|(_, what), _| !chosen(what));
         selection
             .refusals
@@ -156,7 +132,7 @@ impl Beyond<'_> {
     fn choose_dependents(&self, at: &Visit, selection: &mut Selection, denied: &mut Denied) -> Vec<Visit> {
         let Some(root) = at.root else { return Vec::new() };
         let mut found = Vec::new();
-        for (dependent, tie) in self.graph.dependents(at.object) {
+        for (dependent, tie) in self.input.graph.dependents(at.object) {
             let said = self.links.get(&(dependent, at.object)).filter(|_| tie == Tie::Plugin);
             let through = || at.brought.iter().map(|brought| brought.plugin.as_str()).collect();
             let plugins: Vec<&str> = said.cloned().unwrap_or_else(through);
@@ -183,7 +159,7 @@ impl Beyond<'_> {
     fn choose_needed(&self, at: &Visit, selection: &mut Selection, denied: &mut Denied) -> Vec<Visit> {
         let mut found = Vec::new();
         for (need, what) in selection.needs.get(&at.object).cloned().unwrap_or_default() {
-            let Some(said) = self.relations.needs.get(need) else { continue };
+            let Some(said) = self.input.relations.needs.get(need) else { continue };
             if selection.has(what) || self.is_left(what) {
                 continue;
             }
@@ -193,7 +169,7 @@ impl Beyond<'_> {
                     found.extend(choose_object(selection, what, None, Chosen::Needed { need }, brought))
                 }
                 None => {
-                    let by = self.inventory.keys().get(at.object);
+                    let by = self.input.key(at.object);
                     deny_need(denied, &said.plugin, by, &said.what);
                 }
             }
@@ -204,8 +180,8 @@ impl Beyond<'_> {
     /// Reports needs of objects that were not read. An object within reach is missing in the source too.
     fn report_unread_needs(&self, at: &Visit, denied: &mut Denied, notes: &mut Vec<Note>) {
         for need in self.unread.get(&at.object).into_iter().flatten() {
-            let Some(said) = self.relations.needs.get(*need) else { continue };
-            let by = self.inventory.keys().get(at.object);
+            let Some(said) = self.input.relations.needs.get(*need) else { continue };
+            let by = self.input.key(at.object);
             if self.check_reach(&said.plugin, &said.what).is_some() {
                 notes.push(said.missing_note(by));
             } else {
@@ -216,20 +192,17 @@ impl Beyond<'_> {
 
     /// Returns true if a plugin leaves an object in the source, or the user excludes it.
     fn is_left(&self, object: usize) -> bool {
-        let left =
-            self.inventory.get(object).is_some_and(|one| self.relations.find_leave(&one.meta.uid).is_some());
-        left || self.excluded.contains(&object)
+        self.input.find_leave(object).is_some() || self.excluded.contains(&object)
     }
 
     /// Returns true if an object's only tie to an added object is an owner reference that names something else. Users outside the
     /// scope of the move can write such a reference.
     fn is_misnamed(&self, dependent: usize, owner: usize) -> bool {
-        let (keys, object) = (self.inventory.keys(), self.inventory.get(dependent));
-        let Some(((key, owner), object)) = keys.get(dependent).zip(keys.get(owner)).zip(object) else {
-            return false;
-        };
-        let named = object.meta.owner_references.iter().any(|reference| matches_owner(reference, owner, key));
-        !self.inventory.is_trusted(dependent) && !named
+        let Some((key, owner)) = self.input.key(dependent).zip(self.input.key(owner)) else { return false };
+        !self.input.inventory.is_trusted(dependent)
+            && self.input.matches(dependent, |object| {
+                !object.meta.owner_references.iter().any(|reference| matches_owner(reference, owner, key))
+            })
     }
 
     fn is_moving(&self, key: &Key) -> bool {
@@ -241,15 +214,16 @@ impl Beyond<'_> {
         if self.is_moving(key) {
             return Some(true);
         }
-        let foreign = is_cluster(&key.group_kind) && !self.scope.includes_namespace(key.namespace.as_deref());
-        let reaches = self.relations.reaches.get(plugin).filter(|_| !foreign)?;
+        let foreign =
+            is_cluster(&key.group_kind) && !self.input.scope.includes_namespace(key.namespace.as_deref());
+        let reaches = self.input.relations.reaches.get(plugin).filter(|_| !foreign)?;
         find_grant(reaches, key)
     }
 
     /// Decides how an object is added through another, if any of these plugins may add it. The outer `None` means that the object
     /// isn't added. The inner `None` means that it moves as part of the user's selection.
     fn admit_object(&self, at: &Visit, object: usize, plugins: &[&str]) -> Option<Option<Brought>> {
-        let key = self.inventory.keys().get(object).filter(|_| !self.is_left(object))?;
+        let key = self.input.key(object).filter(|_| !self.is_left(object))?;
         let may = plugins.iter().filter_map(|plugin| Some((self.check_reach(plugin, key)?, *plugin)));
         let (delete, plugin) = may.max_by_key(|(delete, _)| *delete)?;
         if self.is_moving(key) && at.brought.is_none() {
@@ -260,10 +234,8 @@ impl Beyond<'_> {
     }
 
     fn deny_link(&self, denied: &mut Denied, plugins: &[&str], what: usize, owner: usize) {
-        let keys = self.inventory.keys();
-        let Some((what, owner)) = keys.get(what).zip(keys.get(owner)).filter(|_| !self.is_left(what)) else {
-            return;
-        };
+        let keys = self.input.key(what).zip(self.input.key(owner));
+        let Some((what, owner)) = keys.filter(|_| !self.is_left(what)) else { return };
         for plugin in plugins {
             let why = format!("plugin {plugin} says that {what} belongs to {owner}");
             denied.entry(((*plugin).to_owned(), what.clone())).or_insert(why);

@@ -17,15 +17,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::discovery::graph::{Graph, Tie};
+use crate::discovery::graph::Tie;
 use crate::discovery::implicit_links::{is_cluster, is_cluster_class};
-use crate::discovery::inventory::Inventory;
 use crate::objects::names::{self, GROUP_ADDONS};
 use crate::plan::Note;
 use crate::plugins::reach;
-use crate::plugins::relations::Relations;
-use crate::request::scope::Scope;
 use crate::selection::chosen_objects::{Chosen, Selection};
+use crate::selection::input::SelectionInput;
 use crate::selection::{also_copy, by_cluster, exclude, out_of_scope};
 use crate::{Kind, Object};
 
@@ -43,100 +41,69 @@ pub fn is_moved(kind: &Kind) -> bool {
 }
 
 /// Makes the selection.
-pub(crate) fn select_objects(
-    inventory: &Inventory,
-    graph: &Graph,
-    scope: &Scope,
-    relations: &Relations,
-    notes: &mut Vec<Note>,
-) -> Selection {
-    let all =
-        |excluded, notes: &mut Vec<Note>| run_passes(inventory, graph, scope, relations, excluded, notes);
-    let excluded = exclude::find_excluded(inventory, scope);
-    let mut selection = all(excluded, notes);
-    if !scope.exclude.is_empty() {
-        let without = all(BTreeSet::new(), &mut Vec::new());
-        selection.refusals.extend(exclude::find_refusals(inventory, graph, scope, &without, &selection));
+pub(crate) fn select_objects(input: SelectionInput<'_>, notes: &mut Vec<Note>) -> Selection {
+    let mut selection = run_passes(input, exclude::find_excluded(input), notes);
+    if !input.scope.exclude.is_empty() {
+        let without = run_passes(input, BTreeSet::new(), &mut Vec::new());
+        selection.refusals.extend(exclude::find_refusals(input, &without, &selection));
     }
-    if !scope.also_copy.is_empty() {
-        also_copy::add_also_copied(inventory, graph, scope, relations, &mut selection, notes);
+    if !input.scope.also_copy.is_empty() {
+        also_copy::add_also_copied(input, &mut selection, notes);
     }
     selection
 }
 
 /// One selection, without these objects.
-fn run_passes(
-    inventory: &Inventory,
-    graph: &Graph,
-    scope: &Scope,
-    relations: &Relations,
-    excluded: BTreeSet<usize>,
-    notes: &mut Vec<Note>,
-) -> Selection {
-    let rules = Rules { inventory, graph, scope, relations, excluded: &excluded };
+fn run_passes(input: SelectionInput<'_>, excluded: BTreeSet<usize>, notes: &mut Vec<Note>) -> Selection {
+    let rules = Rules { input, excluded: &excluded };
     let mut selection = Selection {
         excluded: excluded.clone(),
-        chosen: vec![None; inventory.objects().len()],
-        needs: collect_needs(inventory, scope, relations, notes),
+        chosen: vec![None; input.inventory.objects().len()],
+        needs: collect_needs(input, notes),
         ..Selection::default()
     };
     rules.select_hierarchies(&mut selection);
     rules.select_labelled(&mut selection);
     rules.select_needed(&mut selection, notes);
-    by_cluster::restrict_to_clusters(inventory, graph, scope, &mut selection, notes);
-    selection.moving = out_of_scope::find_moving_namespaces(inventory, scope, &selection);
-    out_of_scope::add_plugin_objects(inventory, graph, scope, relations, &mut selection, notes);
+    by_cluster::restrict_to_clusters(input, &mut selection, notes);
+    selection.moving = out_of_scope::find_moving_namespaces(input, &selection);
+    out_of_scope::add_plugin_objects(input, &mut selection, notes);
     rules.find_below_left(&mut selection);
     selection
 }
 
 /// Needs by object. If the needed object was not read, that is a note, because the source lacks it as well; if it was not read
 /// because it is outside the scope, `beyond.rs` decides.
-fn collect_needs(
-    inventory: &Inventory,
-    scope: &Scope,
-    relations: &Relations,
-    notes: &mut Vec<Note>,
-) -> BTreeMap<usize, Vec<(usize, usize)>> {
+fn collect_needs(input: SelectionInput<'_>, notes: &mut Vec<Note>) -> BTreeMap<usize, Vec<(usize, usize)>> {
     let mut by_object: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-    for (index, need) in relations.needs.iter().enumerate() {
-        let Some(object) = inventory.index_of_uid(&need.object) else { continue };
-        match inventory.index_of_key(&need.what) {
-            Some(what) => by_object.entry(object).or_default().push((index, what)),
-            None => {
-                let key = inventory.keys().get(object);
-                if key.is_some_and(|key| reach::is_inside(scope, key, &need.what)) {
-                    notes.push(need.missing_note(key));
-                }
-            }
-        }
+    for (index, need) in input.relations.needs.iter().enumerate() {
+        let Some(object) = input.inventory.index_of_uid(&need.object) else { continue };
+        let Some(what) = input.inventory.index_of_key(&need.what) else {
+            let key = input.key(object).filter(|key| reach::is_inside(input.scope, key, &need.what));
+            notes.extend(key.map(|key| need.missing_note(Some(key))));
+            continue;
+        };
+        by_object.entry(object).or_default().push((index, what));
     }
     by_object
 }
 
 struct Rules<'a> {
-    inventory: &'a Inventory,
-    graph: &'a Graph,
-    scope: &'a Scope,
-    relations: &'a Relations,
+    input: SelectionInput<'a>,
     excluded: &'a BTreeSet<usize>,
 }
 
 impl Rules<'_> {
-    fn objects(&self) -> impl Iterator<Item = (usize, &Object)> {
-        self.inventory.objects().iter().enumerate()
-    }
-
     fn in_scope(&self, object: &Object) -> bool {
-        !object.kind.namespaced || self.scope.includes_namespace(object.meta.namespace.as_deref())
+        !object.kind.namespaced || self.input.scope.includes_namespace(object.meta.namespace.as_deref())
     }
 
     /// An object that a plugin leaves, or the user excludes, is never entered. Neither is a Cluster outside the scope, such as one
     /// below a shared class, nor an object that only a plugin may bring (`beyond.rs`).
-    fn may_enter(&self, index: usize, object: &Object) -> bool {
-        let left = self.relations.find_leave(&object.meta.uid).is_some() || self.excluded.contains(&index);
-        let asked_for = self.in_scope(object) || !is_cluster(&object.kind.group_kind);
-        !left && asked_for && self.inventory.is_trusted(index)
+    fn may_enter(&self, index: usize) -> bool {
+        let left = self.input.find_leave(index).is_some() || self.excluded.contains(&index);
+        let asked_for = |object: &Object| self.in_scope(object) || !is_cluster(&object.kind.group_kind);
+        !left && self.input.matches(index, asked_for) && self.input.inventory.is_trusted(index)
     }
 
     /// A kind moves only in the namespaces in scope, a class also where one of their Clusters uses it; a label on the object
@@ -151,21 +118,9 @@ impl Rules<'_> {
     /// A plugin's relation to a Cluster doesn't make a class of another namespace move.
     fn is_used_class(&self, index: usize, object: &Object) -> bool {
         is_cluster_class(&object.kind.group_kind)
-            && self.graph.dependents(index).any(|(dependent, tie)| {
-                let user = self.inventory.get(dependent);
-                tie != Tie::Plugin
-                    && user.is_some_and(|user| {
-                        is_cluster(&user.kind.group_kind) && self.may_enter(dependent, user)
-                    })
+            && self.input.graph.dependents(index).any(|(dependent, tie)| {
+                tie != Tie::Plugin && self.input.is_cluster(dependent) && self.may_enter(dependent)
             })
-    }
-
-    /// Returns true if a relation between two objects stays inside one namespace of the scope.
-    fn is_inside(&self, one: usize, other: usize) -> bool {
-        let keys = self.inventory.keys();
-        keys.get(one)
-            .zip(keys.get(other))
-            .is_some_and(|(one, other)| reach::is_inside(self.scope, one, other))
     }
 
     fn is_labelled(&self, object: &Object) -> bool {
@@ -174,19 +129,18 @@ impl Rules<'_> {
 
     fn select_hierarchies(&self, selection: &mut Selection) {
         let mut queue = VecDeque::new();
-        for (index, object) in self.objects() {
-            let root = self.is_root(index, object) && self.may_enter(index, object);
+        for (index, object) in self.input.objects() {
+            let root = self.is_root(index, object) && self.may_enter(index);
             if root && selection.choose(index, Chosen::Root) {
                 queue.push_back((index, index));
             }
         }
         while let Some((root, owner)) = queue.pop_front() {
-            for (dependent, tie) in self.graph.dependents(owner) {
+            for (dependent, tie) in self.input.graph.dependents(owner) {
                 selection.visits += 1;
-                let follows = tie != Tie::Plugin || self.is_inside(owner, dependent);
-                let enter =
-                    self.inventory.get(dependent).is_some_and(|object| self.may_enter(dependent, object));
-                if follows && enter && selection.choose(dependent, Chosen::Below { root }) {
+                let follows = tie != Tie::Plugin || self.input.is_inside(owner, dependent);
+                if follows && self.may_enter(dependent) && selection.choose(dependent, Chosen::Below { root })
+                {
                     queue.push_back((root, dependent));
                 }
             }
@@ -194,8 +148,8 @@ impl Rules<'_> {
     }
 
     fn select_labelled(&self, selection: &mut Selection) {
-        for (index, object) in self.objects() {
-            if self.is_labelled(object) && self.may_enter(index, object) {
+        for (index, object) in self.input.objects() {
+            if self.is_labelled(object) && self.may_enter(index) {
                 selection.choose(index, Chosen::Labelled);
             }
         }
@@ -208,8 +162,7 @@ impl Rules<'_> {
             let wanted = selection.needs.get(&object).cloned().unwrap_or_default();
             for (need, what) in wanted {
                 selection.visits += 1;
-                let enter = self.is_inside(object, what)
-                    && self.inventory.get(what).is_some_and(|object| self.may_enter(what, object));
+                let enter = self.input.is_inside(object, what) && self.may_enter(what);
                 if enter && selection.choose(what, Chosen::Needed { need }) {
                     queue.push_back(what);
                 }
@@ -219,14 +172,14 @@ impl Rules<'_> {
     }
 
     fn note_left_need(&self, object: usize, need: usize, what: usize) -> Option<Note> {
-        let left = self.relations.find_leave(&self.inventory.get(what)?.meta.uid)?;
+        let left = self.input.find_leave(what)?;
         Some(Note {
             code: "need-left".into(),
-            object: self.inventory.keys().get(object).cloned(),
+            object: self.input.key(object).cloned(),
             message: format!(
                 "plugin {} says that it needs {}, which plugin {} leaves: {}",
-                self.relations.needs.get(need)?.plugin,
-                self.inventory.keys().get(what)?,
+                self.input.relations.needs.get(need)?.plugin,
+                self.input.key(what)?,
                 left.plugin,
                 left.reason
             ),
@@ -234,10 +187,11 @@ impl Rules<'_> {
     }
 
     fn find_below_left(&self, selection: &mut Selection) {
-        let left = self.relations.leaves.keys().filter_map(|uid| self.inventory.index_of_uid(uid));
+        let left =
+            self.input.relations.leaves.keys().filter_map(|uid| self.input.inventory.index_of_uid(uid));
         let mut queue: VecDeque<(usize, usize)> = left.map(|index| (index, index)).collect();
         while let Some((left, owner)) = queue.pop_front() {
-            for (dependent, _) in self.graph.dependents(owner) {
+            for (dependent, _) in self.input.graph.dependents(owner) {
                 selection.visits += 1;
                 if !selection.has(dependent) && !selection.below_left.contains_key(&dependent) {
                     selection.below_left.insert(dependent, left);

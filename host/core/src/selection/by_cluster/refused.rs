@@ -30,12 +30,12 @@ impl Finder<'_> {
             if self.is_sharable(object) || self.is_pool(object) || on_both_sides.contains(&object) {
                 continue;
             }
-            if let Some(key) = self.key(object) {
+            if let Some(key) = self.input.key(object) {
                 by_user.entry((user.object, &key.group_kind)).or_default().push(object);
             }
         }
         let refused = by_user.into_values().filter_map(|objects| {
-            let keys: Vec<&Key> = objects.iter().filter_map(|object| self.key(*object)).collect();
+            let keys: Vec<&Key> = objects.iter().filter_map(|object| self.input.key(*object)).collect();
             let (object, first) = (*objects.first()?, (*keys.first()?).clone());
             let user = shared.get(&object)?;
             let pronoun = if keys.len() == 1 { "it" } else { "them" };
@@ -57,7 +57,7 @@ impl Finder<'_> {
     pub(super) fn refuse_shared_pools(&self, shared: &BTreeMap<usize, User>) -> Vec<Refusal> {
         let pools = shared.iter().filter(|(pool, _)| self.is_pool(**pool) && !self.is_sharable(**pool));
         let refused = pools.filter_map(|(&pool, user)| {
-            let key = self.key(pool)?;
+            let key = self.input.key(pool)?;
             let message = format!(
                 "would give out addresses on both sides, and can give the same one twice: {}",
                 self.describe_use(user, "it")?
@@ -73,9 +73,9 @@ impl Finder<'_> {
     /// Describes the use of a shared object: `Cluster ns/b also uses it (Machine ns/x) and stays`. The object in parentheses has the
     /// reference.
     fn describe_use(&self, user: &User, pronoun: &str) -> Option<String> {
-        let object = self.key(user.object)?;
+        let object = self.input.key(user.object)?;
         Some(match user.cluster.filter(|cluster| *cluster != user.object) {
-            Some(cluster) => format!("{} also uses {pronoun} ({object}) and stays", self.key(cluster)?),
+            Some(cluster) => format!("{} also uses {pronoun} ({object}) and stays", self.input.key(cluster)?),
             None => format!("{object} also uses {pronoun} and stays"),
         })
     }
@@ -83,13 +83,13 @@ impl Finder<'_> {
     /// If a Cluster uses it, both can move; if something that is excluded does, both can stay, too.
     fn or_together(&self, user: &User, refusal: &mut Refusal) {
         if self.excluded.contains(&user.object)
-            && let Some(key) = self.key(user.object)
+            && let Some(key) = self.input.key(user.object)
         {
-            let parts = self.inventory.parts_covering(&self.scope.exclude, [key]);
+            let parts = self.input.inventory.parts_covering(&self.input.scope.exclude, [key]);
             let objects = refusal.object.iter().chain(&refusal.others).cloned().collect();
             let both = [Remedy::ExcludeToo { objects }, Remedy::LeaveOutExclude { parts }];
             refusal.remedies.splice(..0, both);
-        } else if let Some(cluster) = user.cluster.and_then(|cluster| self.key(cluster)) {
+        } else if let Some(cluster) = user.cluster.and_then(|cluster| self.input.key(cluster)) {
             refusal.remedies.insert(0, Remedy::NameCluster { cluster: cluster.clone() });
         }
     }
@@ -117,10 +117,11 @@ impl Finder<'_> {
 
     /// Objects of Clusters that stay, which the named ones refer to.
     pub(super) fn refuse_borrowed(&self, borrowed: &BTreeMap<usize, usize>) -> Vec<Refusal> {
-        let refused = borrowed.iter().filter(|(what, _)| !self.is_cluster(**what) && self.is_chosen(**what));
+        let refused =
+            borrowed.iter().filter(|(what, _)| !self.input.is_cluster(**what) && self.is_chosen(**what));
         let refused = refused.filter_map(|(&what, &by)| {
-            let (key, by) = (self.key(what)?, self.key(by)?);
-            let cluster = self.key(*self.others.get(&what)?)?;
+            let (key, by) = (self.input.key(what)?, self.input.key(by)?);
+            let cluster = self.input.key(*self.others.get(&what)?)?;
             let message =
                 format!("{by} would move and refers to it, but it belongs to {cluster}, which stays");
             let mut refusal = Refusal::source("belongs-to-what-stays", key.clone(), message, UNTIED);
@@ -132,12 +133,12 @@ impl Finder<'_> {
 
     /// Cluster-scoped objects and what is below those that are roots: `fate.rs` always keeps them.
     fn global_hierarchies(&self, selection: &Selection) -> BTreeSet<usize> {
-        let global = |object: &usize| self.matches(*object, |object| !object.kind.namespaced);
+        let global = |object: &usize| self.input.matches(*object, |object| !object.kind.namespaced);
         let mut found: BTreeSet<usize> = selection.iter().filter(global).collect();
         let mut queue: VecDeque<usize> = found.iter().copied().filter(|root| self.is_root(*root)).collect();
         while let Some(owner) = queue.pop_front() {
             for dependent in
-                self.dependents(owner).filter(|one| selection.has(*one) && !self.is_cluster(*one))
+                self.dependents(owner).filter(|one| selection.has(*one) && !self.input.is_cluster(*one))
             {
                 if found.insert(dependent) {
                     queue.push_back(dependent);
@@ -149,15 +150,17 @@ impl Finder<'_> {
 
     fn clusters_there(&self) -> String {
         let there: Vec<&Key> =
-            self.inventory.keys().iter().filter(|key| is_cluster(&key.group_kind)).collect();
+            self.input.inventory.keys().iter().filter(|key| is_cluster(&key.group_kind)).collect();
         format!("name Clusters that exist: there are {}", some_of(&there, SHOWN))
     }
 
     pub(super) fn note_unreferred(&self, named: &Named) -> Vec<Note> {
         let mut notes = Vec::new();
         let alone = |(object, cluster): (&usize, &Option<usize>)| {
-            let key = self.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none());
-            key.filter(|_| !self.matches(*object, |object| contains_object(&self.scope.also_copy, object)))
+            let key = self.input.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none());
+            key.filter(|_| {
+                !self.input.matches(*object, |object| contains_object(&self.input.scope.also_copy, object))
+            })
         };
         let alone: Vec<&Key> = named.stays.iter().filter_map(alone).collect();
         if !alone.is_empty() {
