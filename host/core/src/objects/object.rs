@@ -252,11 +252,7 @@ impl Object {
         struct Envelope {
             metadata: Meta,
         }
-        let envelope: Envelope = serde_json::from_slice(&raw).map_err(|e| ObjectError::Unreadable {
-            kind: kind.group_kind.clone(),
-            line: e.line(),
-            column: e.column(),
-        })?;
+        let envelope: Envelope = parse_body(&kind, &raw)?;
         if envelope.metadata.name.is_empty() {
             return Err(ObjectError::Nameless(kind.group_kind.clone()));
         }
@@ -302,11 +298,7 @@ impl Object {
 
     /// Parses the body, and sets `apiVersion` and `kind`, which items in lists of built-in kinds lack.
     pub fn value(&self) -> Result<Value, ObjectError> {
-        let mut value: Value = serde_json::from_slice(&self.raw).map_err(|e| ObjectError::Unreadable {
-            kind: self.kind.group_kind.clone(),
-            line: e.line(),
-            column: e.column(),
-        })?;
+        let mut value: Value = self.view()?;
         if let Some(map) = value.as_object_mut() {
             map.insert("apiVersion".into(), self.kind.api_version().into());
             map.insert("kind".into(), self.kind.group_kind.kind.clone().into());
@@ -316,10 +308,14 @@ impl Object {
 
     /// Parses the body into a type that names only the fields it needs.
     pub fn view<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ObjectError> {
-        serde_json::from_slice(&self.raw).map_err(|e| ObjectError::Unreadable {
-            kind: self.kind.group_kind.clone(),
-            line: e.line(),
-            column: e.column(),
-        })
+        parse_body(&self.kind, &self.raw)
     }
+}
+
+fn parse_body<'a, T: Deserialize<'a>>(kind: &Kind, raw: &'a [u8]) -> Result<T, ObjectError> {
+    serde_json::from_slice(raw).map_err(|error| ObjectError::Unreadable {
+        kind: kind.group_kind.clone(),
+        line: error.line(),
+        column: error.column(),
+    })
 }
