@@ -243,6 +243,12 @@ pub struct Note {
     pub message: String,
 }
 
+impl Note {
+    pub(crate) fn new(code: &'static str, object: Option<&Key>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), object: object.cloned(), message: message.into() }
+    }
+}
+
 impl fmt::Display for KeepReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -48,8 +48,7 @@ fn check_object(
     ours: Option<&str>,
 ) -> Result<Vec<Refusal>, ObjectError> {
     let kind = &object.kind.group_kind;
-    let mut refusals = Vec::new();
-    refusals.extend(refuse_own_records(object, key));
+    let mut refusals = Vec::from_iter(refuse_own_records(object, key));
     if is_cluster(kind) || is_cluster_class(kind) {
         refusals.extend(check_pause(object, key, scope, ours)?);
     }
@@ -64,34 +63,21 @@ fn check_object(
         None
     };
     refusals.extend(missing.map(|missing| {
-        Refusal::source(
-            "not-provisioned",
-            key.clone(),
-            format!("{key} is not provisioned yet: {missing}"),
-            Remedy::kubectl(
-                "wait, and watch ",
-                Kubectl::object(Side::Source, "get", key, &["-o", "yaml"]),
-                "",
-            ),
-        )
-        .with_remedy(Remedy::MoveUnprovisioned)
+        let message = format!("{key} is not provisioned yet: {missing}");
+        let get = Kubectl::object(Side::Source, "get", key, &["-o", "yaml"]);
+        let watch = Remedy::kubectl("wait, and watch ", get, "");
+        Refusal::source("not-provisioned", key.clone(), message, watch).with_remedy(Remedy::MoveUnprovisioned)
     }));
     Ok(refusals)
 }
 
 /// Refuses records and leases of moves. In another cluster their content would be wrong, and pivot-host would rely on it.
 fn refuse_own_records(object: &Object, key: &Key) -> Option<Refusal> {
-    let labelled = object.meta.labels.keys().any(|label| label.starts_with(OURS));
-    labelled.then(|| {
-        Refusal::source(
-            "own-object",
-            key.clone(),
-            format!(
-                "{key} has a pivot-host.io/ label, which marks records of moves; records are never moved"
-            ),
-            "remove its labels that begin with pivot-host.io/, if it is something else",
-        )
-    })
+    object.meta.labels.keys().find(|label| label.starts_with(OURS))?;
+    let message =
+        format!("{key} has a pivot-host.io/ label, which marks records of moves; records are never moved");
+    let remedy = "remove its labels that begin with pivot-host.io/, if it is something else";
+    Some(Refusal::source("own-object", key.clone(), message, remedy))
 }
 
 /// Refuses a Cluster or class that this move didn't pause. A user may be working on it, and unpausing the copy would interfere.
@@ -105,28 +91,22 @@ fn check_pause(
         return Ok(None);
     }
     if object.meta.has_annotation(UNDO) {
-        return Ok(Some(Refusal::source(
-            "paused-by-other-move",
-            key.clone(),
-            format!("{key} is paused by another move that has not ended"),
-            Remedy::EndOtherMove,
-        )));
+        let message = format!("{key} is paused by another move that has not ended");
+        let refusal = Refusal::source("paused-by-other-move", key.clone(), message, Remedy::EndOtherMove);
+        return Ok(Some(refusal));
     }
     if scope.accept.contains(Risk::AlreadyPaused) {
         return Ok(None);
     }
-    let refusal = Refusal::source(
-        "already-paused",
-        key.clone(),
-        format!(
-            "{key} is paused already: by a person, by a backup, or by a `clusterctl move` that did not finish"
-        ),
-        Remedy::kubectl(
-            "find out who paused it, and why: another management cluster may run it (",
-            Kubectl::object(Side::Source, "get", key, &["-o", "jsonpath={.metadata.managedFields}"]),
-            " shows who wrote the pause)",
-        ),
+    let message = format!(
+        "{key} is paused already: by a person, by a backup, or by a `clusterctl move` that did not finish"
     );
+    let remedy = Remedy::kubectl(
+        "find out who paused it, and why: another management cluster may run it (",
+        Kubectl::object(Side::Source, "get", key, &["-o", "jsonpath={.metadata.managedFields}"]),
+        " shows who wrote the pause)",
+    );
+    let refusal = Refusal::source("already-paused", key.clone(), message, remedy);
     Ok(Some(refusal.with_remedy(Remedy::MovePaused)))
 }
 

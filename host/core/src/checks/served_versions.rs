@@ -24,34 +24,27 @@ pub fn check_served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &
             continue;
         }
         let kind = &source.group_kind;
-        let mut refusal = match targets.get(kind) {
-            None => {
-                missing.entry(&kind.group).or_insert((&step.key, Vec::new())).1.push(&kind.kind);
-                continue;
+        match targets.get(kind) {
+            None => missing.entry(&kind.group).or_insert((&step.key, Vec::new())).1.push(&kind.kind),
+            Some(target) if common_version(source, target).is_none() => {
+                let (key, ours, theirs) = (&step.key, list_versions(source), list_versions(target));
+                let message = format!(
+                    "{key} can't be created: the source serves {kind} as {ours}, the target as {theirs}"
+                );
+                let upgrade =
+                    "bring the provider to the same release on both sides: `clusterctl upgrade apply`";
+                let refusal = Refusal::target("version-not-served", message, upgrade);
+                refusals.push(Refusal { object: Some(key.clone()), ..refusal });
             }
-            Some(target) if common_version(source, target).is_none() => Refusal::target(
-                "version-not-served",
-                format!(
-                    "{} can't be created: the source serves {kind} as {}, the target as {}",
-                    step.key,
-                    list_versions(source),
-                    list_versions(target)
-                ),
-                "bring the provider to the same release on both sides: `clusterctl upgrade apply`",
-            ),
-            Some(_) => continue,
-        };
-        refusal.object = Some(step.key.clone());
-        refusals.push(refusal);
+            Some(_) => {}
+        }
     }
     for (group, (first, kinds)) in missing {
-        let mut refusal = Refusal::target(
-            "kind-missing",
-            format!("{first} can't be created: the target has no {} of {group}", some_of(&kinds, 8)),
-            "install the provider that defines it in the target: `clusterctl init`",
-        );
-        refusal.object = Some(first.clone());
-        refusals.push(refusal);
+        let kinds = some_of(&kinds, 8);
+        let message = format!("{first} can't be created: the target has no {kinds} of {group}");
+        let install = "install the provider that defines it in the target: `clusterctl init`";
+        let refusal = Refusal::target("kind-missing", message, install);
+        refusals.push(Refusal { object: Some(first.clone()), ..refusal });
     }
     refusals
 }

@@ -28,16 +28,10 @@ fn check_object(key: &Key, object: &Object) -> Option<Refusal> {
     }
     let odd = odd_definition(&object.kind).or(namespace).or_else(|| odd_name(&key.name));
     let odd = odd.or_else(|| odd_id(&object.meta.uid.0)).or_else(|| odd_id(&object.meta.resource_version))?;
-    Some(Refusal::source(
-        "unusable-name",
-        key.clone(),
-        format!("{} can't be moved: {odd}", abbreviate(&key.to_string())),
-        Remedy::kubectl(
-            "find out which API server or file it is from (",
-            Kubectl::object(Side::Source, "get", key, &[]),
-            "), and exclude it",
-        ),
-    ))
+    let message = format!("{} can't be moved: {odd}", abbreviate(&key.to_string()));
+    let get = Kubectl::object(Side::Source, "get", key, &[]);
+    let remedy = Remedy::kubectl("find out which API server or file it is from (", get, "), and exclude it");
+    Some(Refusal::source("unusable-name", key.clone(), message, remedy))
 }
 
 /// Refuses kinds that differ only in case. Their files would collide on a case-insensitive file system.
@@ -48,15 +42,12 @@ pub fn refuse_same_file(plan: &Plan) -> Vec<Refusal> {
     for key in plan.steps.iter().map(|step| &step.key) {
         let other = *first.entry(fold_case(&key.group_kind)).or_insert(key);
         if other.group_kind != key.group_kind && told.insert(&key.group_kind, ()).is_none() {
-            refusals.push(Refusal::source(
-                "kinds-differ-in-case",
-                key.clone(),
-                format!(
-                    "{} of {key} and {} of {other} differ only in case: some file systems can't keep both",
-                    key.group_kind, other.group_kind
-                ),
-                "move one of them without the other, or move to a cluster",
-            ));
+            let (kind, same) = (&key.group_kind, &other.group_kind);
+            let message = format!(
+                "{kind} of {key} and {same} of {other} differ only in case: some file systems can't keep both"
+            );
+            let remedy = "move one of them without the other, or move to a cluster";
+            refusals.push(Refusal::source("kinds-differ-in-case", key.clone(), message, remedy));
         }
     }
     refusals

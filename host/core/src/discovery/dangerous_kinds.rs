@@ -63,18 +63,13 @@ pub(crate) fn find_unhandled_dangers(
     }
     let mut refusals = Vec::new();
     for danger in DANGEROUS {
-        let Some((kind, keys)) = found.iter().find(|(kind, _)| kind.is(danger.group, danger.kind)) else {
-            continue;
-        };
-        let Some(first) = keys.first().cloned() else { continue };
-        let refusal = Refusal::source(
-            "needs-plugin",
-            first,
-            format!("no plugin handles {}: {}", some_of(keys, 3), danger.why),
-            Remedy::AddPlugin { kind: GroupKind::clone(kind) },
-        );
-        let refusal = refusal.with_others(keys.iter().skip(1).cloned());
-        refusals.push(refusal.with_remedy(Remedy::MoveWithoutPlugin { kind: GroupKind::clone(kind) }));
+        let kind = GroupKind::new(danger.group, danger.kind);
+        let Some(keys @ [first, others @ ..]) = found.get(&kind).map(Vec::as_slice) else { continue };
+        let message = format!("no plugin handles {}: {}", some_of(keys, 3), danger.why);
+        let add = Remedy::AddPlugin { kind: kind.clone() };
+        let refusal = Refusal::source("needs-plugin", first.clone(), message, add);
+        let refusal = refusal.with_others(others.iter().cloned());
+        refusals.push(refusal.with_remedy(Remedy::MoveWithoutPlugin { kind }));
     }
     refusals
 }

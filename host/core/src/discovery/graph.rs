@@ -65,14 +65,13 @@ impl Graph {
                 Some(owner) if owner == dependent => {}
                 Some(owner) => graph.add_tie(owner, dependent, Tie::Plugin),
                 None if !inventory.is_trusted(dependent) => {}
-                None => notes.push(Note {
-                    code: "link-missing".into(),
-                    object: inventory.keys().get(dependent).cloned(),
-                    message: format!(
-                        "plugin {} links it with {}, which was not read: the link is ignored",
-                        link.plugin, link.to
-                    ),
-                }),
+                None => {
+                    let (plugin, to) = (&link.plugin, &link.to);
+                    let message = format!(
+                        "plugin {plugin} links it with {to}, which was not read: the link is ignored"
+                    );
+                    notes.push(Note::new("link-missing", inventory.keys().get(dependent), message));
+                }
             }
         }
         graph

@@ -34,17 +34,17 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Returns a refusal about one object of the source.
+    /// Returns a refusal about one object of the source, or about the source as a whole.
     pub fn source(
         code: &'static str,
-        object: Key,
+        object: impl Into<Option<Key>>,
         message: impl Into<String>,
         remedy: impl Into<Remedy>,
     ) -> Self {
         Self {
             code,
             side: Side::Source,
-            object: Some(object),
+            object: object.into(),
             others: Vec::new(),
             message: message.into(),
             remedies: vec![remedy.into()],

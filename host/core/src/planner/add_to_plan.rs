@@ -131,37 +131,21 @@ fn find_kind(
     let Addition { added, version, .. } = addition;
     let name = &added.object.group_kind;
     let Some(kind) = served.get(name) else {
-        return Err(refuse(
-            addition,
-            "manifest-kind-missing",
-            format!("the target does not serve {name}"),
-            "install what defines it there (a directory has the kinds of the source)".to_owned(),
-        ));
+        let why = format!("the target does not serve {name}");
+        let install = "install what defines it there (a directory has the kinds of the source)".to_owned();
+        return Err(refuse(addition, "manifest-kind-missing", why, install));
     };
     if !(kind.served.is_empty() || kind.served.contains(version)) {
         let versions = kind.served.join(", ");
-        return Err(refuse(
-            addition,
-            "manifest-kind-missing",
-            format!("the target serves {name} as {versions}, and not as {version}"),
-            correction_advice(addition),
-        ));
+        let why = format!("the target serves {name} as {versions}, and not as {version}");
+        return Err(refuse(addition, "manifest-kind-missing", why, correction_advice(addition)));
     }
-    match (kind.namespaced, &added.object.namespace) {
-        (true, None) => Err(refuse(
-            addition,
-            "manifest-namespace",
-            "it has no namespace".to_owned(),
-            correction_advice(addition),
-        )),
-        (false, Some(_)) => Err(refuse(
-            addition,
-            "manifest-namespace",
-            format!("it has a namespace, and {name} is cluster-scoped"),
-            correction_advice(addition),
-        )),
-        _ => Ok(Arc::new(Kind { version: version.clone(), ..Kind::clone(kind) })),
-    }
+    let why = match (kind.namespaced, &added.object.namespace) {
+        (true, None) => "it has no namespace".to_owned(),
+        (false, Some(_)) => format!("it has a namespace, and {name} is cluster-scoped"),
+        _ => return Ok(Arc::new(Kind { version: version.clone(), ..Kind::clone(kind) })),
+    };
+    Err(refuse(addition, "manifest-namespace", why, correction_advice(addition)))
 }
 
 /// Returns the refusal to add an object, with the file that contains it.

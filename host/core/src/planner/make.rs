@@ -50,8 +50,8 @@ pub fn make_plan(inventory: &Inventory, scope: &Scope, relations: &Relations, el
     let maker = Maker { input, selection: &selection };
     let mut dropped = BTreeMap::new();
     for object in selection.iter() {
-        maker.refuse_deleting(object, &mut plan.refusals);
-        maker.refuse_misnamed_owner(object, &mut plan.refusals);
+        plan.refusals.extend(maker.refuse_deleting(object));
+        plan.refusals.extend(maker.refuse_misnamed_owner(object));
         let outside = maker.owners_outside(object, &mut plan);
         if !outside.is_empty() {
             dropped.insert(object, outside);
@@ -60,10 +60,8 @@ pub fn make_plan(inventory: &Inventory, scope: &Scope, relations: &Relations, el
     maker.refuse_cycles(&order, &mut dropped, &mut plan);
     maker.check_classes(&soft, &mut plan);
 
-    let mut position = BTreeMap::new();
-    for (at, &object) in order.sequence.iter().enumerate() {
-        position.insert(object, at);
-    }
+    let positions: BTreeMap<usize, usize> =
+        order.sequence.iter().enumerate().map(|(at, &object)| (object, at)).collect();
     for &index in &order.sequence {
         let (Some(object), Some(key), Some(why)) =
             (inventory.get(index), maker.key(index), maker.explain(index))
@@ -71,15 +69,12 @@ pub fn make_plan(inventory: &Inventory, scope: &Scope, relations: &Relations, el
             continue;
         };
         let after = order.after.get(&index).into_iter().flatten();
+        let after: BTreeSet<usize> = after.filter_map(|owner| positions.get(owner).copied()).collect();
         plan.steps.push(Step {
             object: index,
             key,
             uid: object.meta.uid.clone(),
-            after: after
-                .filter_map(|owner| position.get(owner).copied())
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect(),
+            after: after.into_iter().collect(),
             dropped_owners: dropped.remove(&index).unwrap_or_default(),
             fate: fate_of(&kept, index),
             why,
@@ -132,56 +127,31 @@ impl Maker<'_> {
     }
 
     /// Refuses an object that is being deleted. Its copy would bring it back (W18).
-    fn refuse_deleting(&self, object: usize, refusals: &mut Vec<Refusal>) {
-        let Some((key, object)) = self.key(object).zip(self.input.inventory.get(object)) else { return };
-        if object.meta.is_being_deleted() {
-            refusals.push(Refusal::source(
-                "being-deleted",
-                key.clone(),
-                format!("{key} is being deleted; its copy would bring it back"),
-                Remedy::kubectl(
-                    "wait until it is gone; to see what it waits for: ",
-                    on_source("get", &key, &["-o", "jsonpath={.metadata.finalizers}"]),
-                    "",
-                ),
-            ));
-        }
+    fn refuse_deleting(&self, object: usize) -> Option<Refusal> {
+        let key = self.key(object).filter(|_| self.input.matches(object, |it| it.meta.is_being_deleted()))?;
+        let message = format!("{key} is being deleted; its copy would bring it back");
+        let finalizers = on_source("get", &key, &["-o", "jsonpath={.metadata.finalizers}"]);
+        let wait = Remedy::kubectl("wait until it is gone; to see what it waits for: ", finalizers, "");
+        Some(Refusal::source("being-deleted", key, message, wait))
     }
 
     /// References that have the UID of an object that moves, but the kind, name or namespace of another: anyone with permission
     /// to create an object can write one. The target's garbage collector would look for an owner that doesn't exist, and delete
     /// the copy.
-    fn refuse_misnamed_owner(&self, object: usize, refusals: &mut Vec<Refusal>) {
-        let Some((key, object)) = self.key(object).zip(self.input.inventory.get(object)) else { return };
-        let owned = object.meta.owner_references.iter().filter_map(|reference| {
-            let owner = self
-                .input
-                .inventory
-                .index_of_uid(&reference.uid)
-                .filter(|owner| self.selection.has(*owner))?;
-            Some((reference, self.key(owner)?))
+    fn refuse_misnamed_owner(&self, object: usize) -> Option<Refusal> {
+        let (key, object) = self.key(object).zip(self.input.inventory.get(object))?;
+        let mut owned = object.meta.owner_references.iter().filter_map(|reference| {
+            let owner = self.input.inventory.index_of_uid(&reference.uid)?;
+            Some((reference, self.key(owner).filter(|_| self.selection.has(owner))?))
         });
-        let mut misnamed = owned.filter(|(reference, owner)| !matches_owner(reference, owner, &key));
         // The first is enough: there may be thousands.
-        if let Some((reference, owner)) = misnamed.next() {
-            let written = safe_text::to_line(
-                &format!("{} {}", reference.group_kind(), reference.name),
-                MAX_REFERENCE_CHARS,
-            );
-            refusals.push(Refusal::source(
-                "owner-misnamed",
-                key.clone(),
-                format!(
-                    "{key} has an owner reference to {written}, with the uid of {owner} ({})",
-                    owner.group_kind
-                ),
-                Remedy::kubectl(
-                    "correct the owner reference, or remove it: ",
-                    on_source("edit", &key, &[]),
-                    "",
-                ),
-            ));
-        }
+        let (reference, owner) = owned.find(|(reference, owner)| !matches_owner(reference, owner, &key))?;
+        let written = format!("{} {}", reference.group_kind(), reference.name);
+        let written = safe_text::to_line(&written, MAX_REFERENCE_CHARS);
+        let kind = &owner.group_kind;
+        let message = format!("{key} has an owner reference to {written}, with the uid of {owner} ({kind})");
+        let edit = edit_remedy("correct the owner reference, or remove it: ", &key);
+        Some(Refusal::source("owner-misnamed", key, message, edit))
     }
 
     /// The references of an object in the set to owners outside it. If an owner in the set remains, the object is copied without
@@ -213,28 +183,18 @@ impl Maker<'_> {
             if explained(first) {
                 return outside.into_iter().cloned().collect();
             }
-            let kinds: BTreeSet<GroupKind> =
-                stubborn.iter().map(|reference| reference.group_kind()).collect();
-            let refusal = Refusal::source(
-                "owner-outside",
-                key.clone(),
-                format!(
-                    "{key} would move, but nothing that owns it does: it is owned by {}",
-                    self.describe_owner_chain(first)
-                ),
-                self.move_owner(first),
-            );
+            let kinds = stubborn.iter().map(|reference| reference.group_kind()).collect();
+            let chain = self.describe_owner_chain(first);
+            let message = format!("{key} would move, but nothing that owns it does: it is owned by {chain}");
+            let refusal = Refusal::source("owner-outside", key, message, self.move_owner(first));
             plan.refusals.push(refusal.with_remedy(Remedy::DropOwners { kinds }));
         } else if !outside.is_empty() {
             let names: Vec<Key> = outside.iter().map(|reference| self.owner_key(reference)).collect();
-            plan.notes.push(Note {
-                code: "owner-dropped".into(),
-                object: Some(key),
-                message: match names.as_slice() {
-                    [one] => format!("copied without its owner {one}, which does not move"),
-                    _ => format!("copied without its owners {}, which do not move", some_of(&names, 3)),
-                },
-            });
+            let message = match names.as_slice() {
+                [one] => format!("copied without its owner {one}, which does not move"),
+                _ => format!("copied without its owners {}, which do not move", some_of(&names, 3)),
+            };
+            plan.notes.push(Note::new("owner-dropped", Some(&key), message));
         }
         outside.into_iter().cloned().collect()
     }
@@ -334,18 +294,16 @@ impl Maker<'_> {
             };
             let references = object.meta.owner_references.iter().filter(|reference| reference.uid == *uid);
             dropped.entry(dependent).or_default().extend(references.cloned());
-            plan.notes.extend(self.key(owner).map(|owner| Note {
-                code: "owner-dropped".into(),
-                object: self.key(dependent),
-                message: format!("copied without its owner {owner}, to break a cycle of owners"),
-            }));
+            if let Some(owner) = self.key(owner) {
+                let message = format!("copied without its owner {owner}, to break a cycle of owners");
+                plan.notes.push(Note::new("owner-dropped", self.input.key(dependent), message));
+            }
         }
         for &(dependent, owner) in &order.ignored {
-            plan.notes.extend(self.key(owner).map(|owner| Note {
-                code: "link-ignored".into(),
-                object: self.key(dependent),
-                message: format!("may be created before {owner}, because that belongs to it as well"),
-            }));
+            if let Some(owner) = self.key(owner) {
+                let message = format!("may be created before {owner}, because that belongs to it as well");
+                plan.notes.push(Note::new("link-ignored", self.input.key(dependent), message));
+            }
         }
     }
 
@@ -354,53 +312,36 @@ impl Maker<'_> {
         for (cluster, class) in &soft.classes {
             let Some(key) = self.key(*cluster).filter(|_| self.selection.has(*cluster)) else { continue };
             if self.input.inventory.index_of_key(class).is_none() {
-                plan.refusals.push(Refusal::source(
-                    "class-missing",
-                    key.clone(),
-                    format!("{key} uses {class}, which does not exist"),
-                    Remedy::kubectl(
-                        &format!("create {class}, or let the Cluster name another: "),
-                        on_source("edit", &key, &[]),
-                        "",
-                    ),
-                ));
+                let message = format!("{key} uses {class}, which does not exist");
+                let edit = edit_remedy(&format!("create {class}, or let the Cluster name another: "), &key);
+                plan.refusals.push(Refusal::source("class-missing", key, message, edit));
             }
         }
         for (class, named) in &soft.not_templates {
-            plan.notes.extend(self.key(*class).filter(|_| self.selection.has(*class)).map(|key| Note {
-                code: "template-ignored".into(),
-                object: Some(key),
-                message: format!(
+            if self.selection.has(*class) {
+                let message = format!(
                     "names {named} and must name a template of the class's namespace: Cluster API refuses such a class, and it does not move with it"
-                ),
-            }));
+                );
+                plan.notes.push(Note::new("template-ignored", self.input.key(*class), message));
+            }
         }
         for (class, template) in &soft.templates {
             let Some(key) = self.key(*class).filter(|_| self.selection.has(*class)) else { continue };
             match self.input.inventory.index_of_key(template) {
                 Some(at) if self.selection.has(at) => {}
-                Some(_) => plan.notes.push(Note {
-                    code: "template-stays".into(),
-                    object: Some(key),
-                    message: format!("names {template}, which stays"),
-                }),
-                None if self.input.scope.includes_namespace(key.namespace.as_deref()) => {
-                    plan.notes.push(Note {
-                        code: "template-missing".into(),
-                        object: Some(key),
-                        message: format!("names {template}, which was not read: it does not move"),
-                    })
+                Some(_) => {
+                    let message = format!("names {template}, which stays");
+                    plan.notes.push(Note::new("template-stays", Some(&key), message));
                 }
-                None => plan.refusals.push(Refusal::source(
-                    "template-missing",
-                    key.clone(),
-                    format!("{key} names {template}, which does not exist"),
-                    Remedy::kubectl(
-                        "create it, or remove it from the class: ",
-                        on_source("edit", &key, &[]),
-                        "",
-                    ),
-                )),
+                None if self.input.scope.includes_namespace(key.namespace.as_deref()) => {
+                    let message = format!("names {template}, which was not read: it does not move");
+                    plan.notes.push(Note::new("template-missing", Some(&key), message));
+                }
+                None => {
+                    let message = format!("{key} names {template}, which does not exist");
+                    let edit = edit_remedy("create it, or remove it from the class: ", &key);
+                    plan.refusals.push(Refusal::source("template-missing", key, message, edit));
+                }
             }
         }
     }
@@ -462,6 +403,10 @@ impl Maker<'_> {
         let said = self.input.find_leave(left)?;
         Some(StayReason::BelowLeft { owner: self.key(left)?, plugin: said.plugin.clone() })
     }
+}
+
+fn edit_remedy(words: &str, key: &Key) -> Remedy {
+    Remedy::kubectl(words, on_source("edit", key, &[]), "")
 }
 
 fn on_source(verb: &str, key: &Key, rest: &[&str]) -> Kubectl {

@@ -49,18 +49,14 @@ impl Check<'_> {
         let mut refusals = Vec::new();
         for (from, to) in map.pairs() {
             if !copied.contains(from) && !plan.is_empty() {
-                refusals.push(map_refusal(
-                    "namespace-unused",
-                    format!("namespace {from} is to become {to}, and nothing in {from} is copied"),
-                    "correct the name, or leave it out",
-                ));
+                let message = format!("namespace {from} is to become {to}, and nothing in {from} is copied");
+                let remedy = "correct the name, or leave it out";
+                refusals.push(Refusal::source("namespace-unused", None, message, remedy));
             }
             if copied.contains(to) && !map.is_mapped(to) {
-                refusals.push(map_refusal(
-                    "namespace-taken",
-                    format!("namespace {from} is to become {to}, and {to} is copied too"),
-                    format!("choose a name for {to} as well, or another for {from}"),
-                ));
+                let message = format!("namespace {from} is to become {to}, and {to} is copied too");
+                let remedy = format!("choose a name for {to} as well, or another for {from}");
+                refusals.push(Refusal::source("namespace-taken", None, message, remedy));
             }
         }
         refusals
@@ -80,12 +76,9 @@ impl Check<'_> {
         });
         for name in taken {
             let from = map.in_source(&name);
-            refusals.push(Refusal::source(
-                "namespace-taken",
-                key.clone(),
-                format!("{key} refers to namespace {name}, and {from} is to become {name}"),
-                format!("choose another name for {from}"),
-            ));
+            let message = format!("{key} refers to namespace {name}, and {from} is to become {name}");
+            let remedy = format!("choose another name for {from}");
+            refusals.push(Refusal::source("namespace-taken", key.clone(), message, remedy));
         }
         if self.scope.accept.contains_kind(Risk::OldNamespace, &key.group_kind) {
             return;
@@ -93,17 +86,15 @@ impl Check<'_> {
         references::visit_other_cluster_namespaces(&key.group_kind, &mut body, &mut |value| {
             *value = Value::Null
         });
+        let accept = Remedy::AcceptOldNamespace { kind: key.group_kind.clone() };
         let mapped = key.namespace.as_deref().is_some_and(|namespace| map.in_target(namespace) != namespace);
         if let Some(what) = references::resources_named_after(&key.group_kind).filter(|_| mapped) {
-            refusals.push(allow_old_namespace(
-                &key.group_kind,
-                Refusal::source(
-                    "named-after-namespace",
-                    key.clone(),
-                    format!("the controller of {key} names {what} after the namespace, and would not find them again"),
-                    "keep the name of this namespace",
-                ),
-            ));
+            let message = format!(
+                "the controller of {key} names {what} after the namespace, and would not find them again"
+            );
+            let keep = "keep the name of this namespace";
+            let refusal = Refusal::source("named-after-namespace", key.clone(), message, keep);
+            refusals.push(refusal.with_remedy(accept.clone()));
         }
         let mut found = Vec::new();
         let path = Path { parent: None, step: "", of_namespaces: false };
@@ -115,10 +106,8 @@ impl Check<'_> {
             );
             let edit = Kubectl::object(Side::Source, "edit", key, &[]);
             let edit = Remedy::kubectl("if the field isn't needed, empty it (", edit, ")");
-            refusals.push(allow_old_namespace(
-                &key.group_kind,
-                Refusal::source("namespace-mentioned", key.clone(), message, edit),
-            ));
+            let refusal = Refusal::source("namespace-mentioned", key.clone(), message, edit);
+            refusals.push(refusal.with_remedy(accept));
         }
     }
 
@@ -197,13 +186,4 @@ impl Path<'_> {
             Some((before, step)) => format!("{before}.{step}"),
         }
     }
-}
-
-/// Returns a refusal of the map itself.
-fn map_refusal(code: &'static str, message: String, remedy: impl Into<Remedy>) -> Refusal {
-    Refusal { side: crate::Side::Source, ..Refusal::target(code, message, remedy) }
-}
-
-fn allow_old_namespace(kind: &GroupKind, refusal: Refusal) -> Refusal {
-    refusal.with_remedy(Remedy::AcceptOldNamespace { kind: kind.clone() })
 }

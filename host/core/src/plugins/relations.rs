@@ -33,11 +33,8 @@ pub struct Need {
 impl Need {
     /// Returns the note for the user if the needed object was not read.
     pub(crate) fn missing_note(&self, object: Option<&Key>) -> Note {
-        Note {
-            code: "need-missing".into(),
-            object: object.cloned(),
-            message: format!("plugin {} says that it needs {}, which was not read", self.plugin, self.what),
-        }
+        let message = format!("plugin {} says that it needs {}, which was not read", self.plugin, self.what);
+        Note::new("need-missing", object, message)
     }
 }
 

@@ -25,7 +25,7 @@ use crate::plugins::relations::Said;
 use crate::request::scope::ClusterName;
 use crate::selection::chosen_objects::{Chosen, Selection};
 use crate::selection::input::SelectionInput;
-use crate::{GroupKind, Key, Object, Side};
+use crate::{GroupKind, Key, Object};
 
 /// Maximum number of objects that a message names.
 const MAX_LISTED_NAMES: usize = 3;
@@ -44,7 +44,7 @@ pub(crate) fn add_also_copied(input: SelectionInput<'_>, selection: &mut Selecti
     for part in &named {
         for object in input.find_objects(part) {
             if selection.has(object) {
-                notes.extend(input.note_move(object).filter(|_| part.object.is_some()));
+                notes.extend(part.object.is_some().then(|| input.note_move(object)));
                 continue;
             }
             match input.find_obstacle(selection, part, object) {
@@ -79,35 +79,22 @@ pub(crate) fn add_also_copied(input: SelectionInput<'_>, selection: &mut Selecti
 
 /// Returns the refusal for a part that matches no object.
 fn missing_refusal(part: &Part) -> Refusal {
-    Refusal {
-        code: "also-copied-missing",
-        side: Side::Source,
-        object: None,
-        others: Vec::new(),
-        message: format!("{part} matches no object that can be copied"),
-        remedies: vec![
-            "check its kind and group, its name, and its namespace (cluster-scoped objects have none)".into(),
-            leave_out_remedy(part),
-        ],
-    }
+    let message = format!("{part} matches no object that can be copied");
+    let check = "check its kind and group, its name, and its namespace (cluster-scoped objects have none)";
+    Refusal::source("also-copied-missing", None, message, check).with_remedy(leave_out_remedy(part))
 }
 
 /// Returns the note about a label that no object has. A label that matches nothing isn't an error.
 fn unmatched_label_note(part: &Part) -> Note {
-    let message = format!("{part} matches no object: none has that label");
-    Note { code: ALSO_COPIED_NONE.into(), object: None, message }
+    Note::new(ALSO_COPIED_NONE, None, format!("{part} matches no object: none has that label"))
 }
 
 /// Returns the refusal for a definition of a kind: a rollback would delete it with all its objects.
 fn definition_refusal(part: &Part) -> Refusal {
-    Refusal {
-        code: "also-copied-definition",
-        message: format!(
-            "{part} can't be also copied: a rollback would delete it with all objects of its kind"
-        ),
-        remedies: vec!["create it in the target before the move".into(), leave_out_remedy(part)],
-        ..missing_refusal(part)
-    }
+    let message =
+        format!("{part} can't be also copied: a rollback would delete it with all objects of its kind");
+    Refusal::source("also-copied-definition", None, message, "create it in the target before the move")
+        .with_remedy(leave_out_remedy(part))
 }
 
 fn leave_out_remedy(part: &Part) -> Remedy {
@@ -124,12 +111,9 @@ impl SelectionInput<'_> {
         self.objects().filter(move |(_, it)| part.covers(it) && there(it)).map(|(object, _)| object)
     }
 
-    fn note_move(&self, object: usize) -> Option<Note> {
-        Some(Note {
-            code: "also-copied-moves".into(),
-            object: Some(self.key(object)?.clone()),
-            message: "moves without being carried: it is treated like everything else that moves".into(),
-        })
+    fn note_move(&self, object: usize) -> Note {
+        let message = "moves without being carried: it is treated like everything else that moves";
+        Note::new("also-copied-moves", self.key(object), message)
     }
 
     /// Returns the reason why a named object can't be also copied.
@@ -222,9 +206,8 @@ impl SelectionInput<'_> {
             };
             let message = format!("{} would also be copied, but {why}", some_of(&keys, MAX_LISTED_NAMES));
             let parts = self.inventory.parts_covering(&self.scope.also_copy, keys.iter().copied());
-            let leave_out = Remedy::LeaveOutCarry { parts };
-            let refusal = Refusal::source(code, first, message, leave_out);
-            let refusal = refusal.with_others(keys.iter().skip(1).copied().cloned());
+            let refusal = Refusal::source(code, first, message, Remedy::LeaveOutCarry { parts });
+            let refusal = refusal.with_others(keys.into_iter().skip(1).cloned());
             let accept = is_acceptable(kind).then(|| Remedy::AcceptShared { kind: kind.clone() });
             Some(accept.into_iter().fold(refusal, Refusal::with_remedy))
         });

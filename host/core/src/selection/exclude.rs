@@ -16,7 +16,7 @@ use crate::objects::selector::{Part, contains_object};
 use crate::request::scope::Scope;
 use crate::selection::chosen_objects::Selection;
 use crate::selection::input::SelectionInput;
-use crate::{GroupKind, Key, Side};
+use crate::{GroupKind, Key};
 
 /// Code of the refusal of an excluded object on which a moving object depends.
 pub(crate) const CODE_NEEDED: &str = "excluded-but-needed";
@@ -82,14 +82,9 @@ fn find_missing(inventory: &Inventory, scope: &Scope) -> Vec<Refusal> {
             true => "check its kind, group, namespace and name".into(),
             false => Remedy::ExcludeInstead { parts: similar },
         };
-        refusals.push(Refusal {
-            code: "excluded-missing",
-            side: Side::Source,
-            object: None,
-            others: Vec::new(),
-            message: format!("{part} excludes nothing: no object that was read matches it"),
-            remedies: vec![correct, Remedy::LeaveOutExclude { parts: [part.clone()].into() }],
-        });
+        let message = format!("{part} excludes nothing: no object that was read matches it");
+        let leave_out = Remedy::LeaveOutExclude { parts: [part.clone()].into() };
+        refusals.push(Refusal::source("excluded-missing", None, message, correct).with_remedy(leave_out));
     }
     refusals
 }

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::Key;
 use crate::discovery::graph::{Tie, matches_owner};
 use crate::discovery::implicit_links::is_cluster;
 use crate::messages::refusal::Refusal;
@@ -16,7 +17,6 @@ use crate::plugins::reach::{find_grant, is_inside};
 use crate::request::scope::Namespaces;
 use crate::selection::chosen_objects::{Brought, Chosen, Selection};
 use crate::selection::input::SelectionInput;
-use crate::{Key, Side};
 
 /// Adds the objects to the selection that plugins relate to it. Objects outside their reach become refusals.
 pub(crate) fn add_plugin_objects(
@@ -122,9 +122,8 @@ impl Beyond<'_> {
         let chosen =
             |key: &Key| self.input.inventory.index_of_key(key).is_some_and(|object| selection.has(object));
         denied.retain(|(_, what), _| !chosen(what));
-        selection
-            .refusals
-            .extend(denied.into_iter().map(|((plugin, what), why)| reach_refusal(plugin, what, why)));
+        let denied = denied.into_iter().map(|((plugin, what), why)| reach_refusal(plugin, what, why));
+        selection.refusals.extend(denied);
     }
 
     /// Selects the dependents of an object whose dependents move with it: those that a plugin links to it. If a plugin added the
@@ -142,13 +141,10 @@ impl Beyond<'_> {
             }
             selection.visits += 1;
             match self.admit_object(at, dependent, &plugins) {
-                Some(brought) => found.extend(choose_object(
-                    selection,
-                    dependent,
-                    Some(root),
-                    Chosen::Below { root },
-                    brought,
-                )),
+                Some(brought) => {
+                    let why = Chosen::Below { root };
+                    found.extend(choose_object(selection, dependent, Some(root), why, brought));
+                }
                 None if said.is_some() => self.deny_link(denied, &plugins, dependent, at.object),
                 None => {}
             }
@@ -269,16 +265,11 @@ fn reach_refusal(plugin: String, what: Key, why: String) -> Refusal {
     let message =
         format!("{why}; {what} is outside of what moves, and the plugin is not granted to reach it");
     let off = Remedy::SwitchOff { plugin: plugin.clone() };
-    let grant =
-        Remedy::GrantReach { plugin, kind: what.group_kind.clone(), namespace: what.namespace.clone() };
     // No grant can add a Cluster.
-    let remedies = if is_cluster(&what.group_kind) { vec![off] } else { vec![grant, off] };
-    Refusal {
-        code: "plugin-reach",
-        side: Side::Source,
-        object: Some(what),
-        others: Vec::new(),
-        message,
-        remedies,
+    if is_cluster(&what.group_kind) {
+        return Refusal::source("plugin-reach", what, message, off);
     }
+    let (kind, namespace) = (what.group_kind.clone(), what.namespace.clone());
+    let grant = Remedy::GrantReach { plugin, kind, namespace };
+    Refusal::source("plugin-reach", what, message, grant).with_remedy(off)
 }

@@ -22,6 +22,7 @@ use crate::discovery::implicit_links::{is_cluster, is_cluster_class};
 use crate::objects::names::{self, GROUP_ADDONS};
 use crate::plan::Note;
 use crate::plugins::reach;
+use crate::plugins::relations::Said;
 use crate::selection::chosen_objects::{Chosen, Selection};
 use crate::selection::input::SelectionInput;
 use crate::selection::{also_copy, by_cluster, exclude, out_of_scope};
@@ -172,18 +173,11 @@ impl Rules<'_> {
     }
 
     fn note_left_need(&self, object: usize, need: usize, what: usize) -> Option<Note> {
-        let left = self.input.find_leave(what)?;
-        Some(Note {
-            code: "need-left".into(),
-            object: self.input.key(object).cloned(),
-            message: format!(
-                "plugin {} says that it needs {}, which plugin {} leaves: {}",
-                self.input.relations.needs.get(need)?.plugin,
-                self.input.key(what)?,
-                left.plugin,
-                left.reason
-            ),
-        })
+        let (Said { plugin, reason }, needed) = (self.input.find_leave(what)?, self.input.key(what)?);
+        let by = &self.input.relations.needs.get(need)?.plugin;
+        let message =
+            format!("plugin {by} says that it needs {needed}, which plugin {plugin} leaves: {reason}");
+        Some(Note::new("need-left", self.input.key(object), message))
     }
 
     fn find_below_left(&self, selection: &mut Selection) {

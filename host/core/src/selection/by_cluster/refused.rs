@@ -38,9 +38,8 @@ impl Finder<'_> {
             let keys: Vec<&Key> = objects.iter().filter_map(|object| self.input.key(*object)).collect();
             let (object, first) = (*objects.first()?, (*keys.first()?).clone());
             let user = shared.get(&object)?;
-            let pronoun = if keys.len() == 1 { "it" } else { "them" };
-            let message =
-                format!("{} would move, but {}", some_of(&keys, SHOWN), self.describe_use(user, pronoun)?);
+            let usage = self.describe_use(user, if keys.len() == 1 { "it" } else { "them" })?;
+            let message = format!("{} would move, but {usage}", some_of(&keys, SHOWN));
             let kind = first.group_kind.clone();
             let mut refusal = Refusal::source("shared-with-what-stays", first, message, UNTIED);
             self.or_together(user, &mut refusal);
@@ -58,10 +57,9 @@ impl Finder<'_> {
         let pools = shared.iter().filter(|(pool, _)| self.is_pool(**pool) && !self.is_sharable(**pool));
         let refused = pools.filter_map(|(&pool, user)| {
             let key = self.input.key(pool)?;
-            let message = format!(
-                "would give out addresses on both sides, and can give the same one twice: {}",
-                self.describe_use(user, "it")?
-            );
+            let usage = self.describe_use(user, "it")?;
+            let message =
+                format!("would give out addresses on both sides, and can give the same one twice: {usage}");
             let accept = Remedy::AcceptShared { kind: key.group_kind.clone() };
             let mut refusal = Refusal::source("pool-shared", key.clone(), message, accept);
             self.or_together(user, &mut refusal);
@@ -104,13 +102,8 @@ impl Finder<'_> {
             return Vec::new();
         }
         let refused = missing.iter().map(|name| {
-            let key = name.key();
-            Refusal::source(
-                "cluster-missing",
-                key.clone(),
-                format!("there is no {key}"),
-                self.clusters_there(),
-            )
+            let message = format!("there is no {}", name.key());
+            Refusal::source("cluster-missing", name.key(), message, self.clusters_there())
         });
         refused.collect()
     }
@@ -154,8 +147,7 @@ impl Finder<'_> {
         format!("name Clusters that exist: there are {}", some_of(&there, SHOWN))
     }
 
-    pub(super) fn note_unreferred(&self, named: &Named) -> Vec<Note> {
-        let mut notes = Vec::new();
+    pub(super) fn note_unreferred(&self, named: &Named) -> Option<Note> {
         let alone = |(object, cluster): (&usize, &Option<usize>)| {
             let key = self.input.key(*object).filter(|_| self.is_alone(*object) && cluster.is_none());
             key.filter(|_| {
@@ -163,16 +155,8 @@ impl Finder<'_> {
             })
         };
         let alone: Vec<&Key> = named.stays.iter().filter_map(alone).collect();
-        if !alone.is_empty() {
-            notes.push(Note {
-                code: "not-referred".into(),
-                object: None,
-                message: format!(
-                    "these stay, because no named Cluster refers to them: {}",
-                    some_of(&alone, SHOWN)
-                ),
-            });
-        }
-        notes
+        let listed = some_of(&alone, SHOWN);
+        let message = format!("these stay, because no named Cluster refers to them: {listed}");
+        (!alone.is_empty()).then(|| Note::new("not-referred", None, message))
     }
 }
