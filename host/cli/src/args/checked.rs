@@ -100,6 +100,26 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
+    fn new(command: &'static str, connection: ConnectionArgs, ends: Ends, options: Options) -> Self {
+        Self {
+            command,
+            connection,
+            ends,
+            tree: false,
+            report: None,
+            out: None,
+            plan: None,
+            wait: None,
+            target_is_implied: false,
+            without_kind: Vec::new(),
+            namespace: Namespace::All,
+            clusters: Vec::new(),
+            add: Vec::new(),
+            with: PluginArgs::default(),
+            options,
+        }
+    }
+
     /// The engine's options, once the context's namespace is known.
     pub(crate) fn options(&self, of_context: Option<&str>) -> Options {
         let mut options = Options { operator: operator::user_name(), ..self.options.clone() };
@@ -423,16 +443,13 @@ fn build_move_choices(
     }
     let (accept, without_kind) = read_risks(&accept, by)?;
     let (of_scope, accept) = accept.split_scope();
-    // The namespace is filled in when the kubeconfig is read.
+    // The namespace and the manifests are filled in when files are read.
     let scope = Scope {
-        namespaces: Namespaces::All,
-        clusters: Default::default(),
         exclude: parts("--exclude", &exclude)?,
         also_copy: parts("--also-copy", &also_copy)?,
-        // Filled in when the files are read.
-        from_manifests: Default::default(),
         namespace_map: namespace_map(&map_namespace, &connection.from.record_namespace)?,
         accept: of_scope,
+        ..Scope::new(Namespaces::All)
     };
     let options = Options {
         record_namespace: connection.from.record_namespace.clone(),
@@ -441,24 +458,8 @@ fn build_move_choices(
         handover,
         ..Options::new(scope)
     };
-    let (tree, report, out, plan, wait) = (false, None, None, None, None);
-    Ok(Choices {
-        command: "move",
-        connection,
-        ends,
-        tree,
-        report,
-        out,
-        plan,
-        wait,
-        target_is_implied: false,
-        without_kind,
-        namespace,
-        clusters,
-        add: with_manifest,
-        with,
-        options,
-    })
+    let choices = Choices::new("move", connection, ends, options);
+    Ok(Choices { without_kind, namespace, clusters, add: with_manifest, with, ..choices })
 }
 
 /// Fails if the kind of target doesn't suit the command.
@@ -574,26 +575,7 @@ fn about_a_move(
         record_namespace: connection.from.record_namespace.clone(),
         ..Options::new(Scope::new(Namespaces::All))
     };
-    let with = PluginArgs::default();
-    let (tree, namespace) = (false, Namespace::All);
-    let (clusters, add, report, out, plan, wait) = (Vec::new(), Vec::new(), None, None, None, None);
-    Ok(Choices {
-        command,
-        connection,
-        ends,
-        tree,
-        report,
-        out,
-        plan,
-        wait,
-        target_is_implied: false,
-        without_kind: Vec::new(),
-        namespace,
-        clusters,
-        add,
-        with,
-        options,
-    })
+    Ok(Choices::new(command, connection, ends, options))
 }
 
 fn waiting(options: Options, WaitArgs { pauses, takeover }: &WaitArgs) -> Result<Options> {
