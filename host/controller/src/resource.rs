@@ -13,7 +13,7 @@ use pivot_core::objects::selector::Part;
 use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::request::scope::{ClusterName, Namespaces, Scope};
 use pivot_core::request::selector_syntax;
-use pivot_core::request::validate::odd_name;
+use pivot_core::request::validate::find_name_error;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Meta, Object, Side};
 use pivot_engine::Options;
 use pivot_link::AgentName;
@@ -296,7 +296,7 @@ impl Spec {
         let namespace = self.source_namespace(own);
         let places = [&to.cluster, &to.agent, &from.agent, &from.namespace, &to.namespace];
         let names = clusters.iter().chain(places.into_iter().flatten());
-        if let Some(odd) = names.map(String::as_str).find_map(odd_name) {
+        if let Some(odd) = names.map(String::as_str).find_map(find_name_error) {
             return Err(odd);
         }
         let there = if to.is_own() { own } else { to.namespace.as_deref().unwrap_or(namespace) };

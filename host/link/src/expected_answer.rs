@@ -3,7 +3,7 @@
 //! A compromised agent can give any answer. It is believed about its own objects. But its answers are copied into the parent
 //! cluster. There, an object of another namespace, or with a name that is a path, would belong to another user.
 
-use pivot_core::request::validate::{odd_id, odd_name};
+use pivot_core::request::validate::{find_id_error, find_name_error};
 use pivot_core::{Key, Kind, Meta};
 use pivot_places::{PlaceError, Result};
 use serde_json::Value;
@@ -44,9 +44,9 @@ impl ExpectedAnswer {
         };
         let name = self.name.as_ref().is_none_or(|asked| *asked == meta.name);
         let ids = [&meta.uid.0, &meta.resource_version];
-        let odd = odd_name(&meta.name)
-            .or_else(|| meta.namespace.as_deref().and_then(odd_name))
-            .or_else(|| ids.into_iter().filter(|id| !id.is_empty()).find_map(|id| odd_id(id)));
+        let odd = find_name_error(&meta.name)
+            .or_else(|| meta.namespace.as_deref().and_then(find_name_error))
+            .or_else(|| ids.into_iter().filter(|id| !id.is_empty()).find_map(|id| find_id_error(id)));
         let why = match odd {
             Some(odd) => odd,
             None if namespace && name => return Ok(()),

@@ -10,7 +10,7 @@ use pivot_core::Kind;
 use pivot_core::objects::kind::is_kubernetes_group;
 use pivot_core::objects::names::SECRETS_OF_ONE_CLUSTER;
 use pivot_core::records::record::record_namespace_manifest;
-use pivot_core::request::validate::{odd_kind, odd_name, odd_version};
+use pivot_core::request::validate::{find_kind_error, find_name_error, find_version_error};
 use pivot_places::{Access, Place, PlaceError, Result};
 use serde_json::Value;
 
@@ -144,9 +144,9 @@ fn invalid_word(ask: &LinkRequest) -> Option<String> {
     };
     let odd_in_kind = kinds.iter().find_map(|kind| {
         let versions = kind.served.iter().chain([&kind.version]);
-        odd_kind(&kind.group_kind)
-            .or_else(|| odd_name(&kind.plural))
-            .or_else(|| versions.map(String::as_str).find_map(odd_version))
+        find_kind_error(&kind.group_kind)
+            .or_else(|| find_name_error(&kind.plural))
+            .or_else(|| versions.map(String::as_str).find_map(find_version_error))
     });
     let deed = requested_access(ask);
     let names = deed.iter().flat_map(|deed| deed.access.namespace.iter().chain(&deed.name));
@@ -154,7 +154,7 @@ fn invalid_word(ask: &LinkRequest) -> Option<String> {
         LinkRequest::ProxyGet { service, .. } => vec![&service.namespace, &service.service, &service.port],
         _ => Vec::new(),
     };
-    odd_in_kind.or_else(|| names.chain(service).map(String::as_str).find_map(odd_name))
+    odd_in_kind.or_else(|| names.chain(service).map(String::as_str).find_map(find_name_error))
 }
 
 #[cfg(test)]

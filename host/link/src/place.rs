@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::messages::safe_text;
 use pivot_core::records::plugin_set::PluginSet;
 use pivot_core::records::route::EndKind;
-use pivot_core::request::validate::odd_definition;
+use pivot_core::request::validate::find_definition_error;
 use pivot_core::{Key, Kind, Meta, Object};
 use pivot_places::{
     Access, AgentDescription, Budget, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing,
@@ -399,7 +399,7 @@ impl Place for LinkPlace {
 
     async fn kinds(&self) -> Result<Vec<Arc<Kind>>> {
         let kinds = self.send_for_value::<Vec<Kind>>(LinkRequest::Kinds).await?;
-        match kinds.iter().find_map(odd_definition) {
+        match kinds.iter().find_map(find_definition_error) {
             Some(odd) => Err(unbelievable_error(&odd)),
             None => Ok(kinds.into_iter().map(Arc::new).collect()),
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pivot_core::request::scope::{ClusterName, Namespaces};
-use pivot_core::request::validate::odd_name;
+use pivot_core::request::validate::find_name_error;
 
 use super::usage::{Result, usage};
 
@@ -25,7 +25,7 @@ pub(super) struct Cluster {
 impl Cluster {
     fn parse(typed: &str) -> Result<Self> {
         let (namespace, name) = typed.split_once('/').map_or((None, typed), |(ns, name)| (Some(ns), name));
-        match namespace.and_then(odd_name).or_else(|| odd_name(name)) {
+        match namespace.and_then(find_name_error).or_else(|| find_name_error(name)) {
             Some(odd) => usage(format!("--cluster {typed:?}: {odd}; write NAME or NAMESPACE/NAME")),
             None => Ok(Self { namespace: namespace.map(str::to_owned), name: name.to_owned() }),
         }
@@ -44,7 +44,7 @@ impl Cluster {
 /// Clusters that are named with their namespaces.
 pub(super) fn full_names(flag: &str, typed: &[String]) -> Result<BTreeSet<ClusterName>> {
     let names = typed.iter().map(|typed| match typed.split_once('/') {
-        Some((namespace, name)) if odd_name(namespace).or_else(|| odd_name(name)).is_none() => {
+        Some((namespace, name)) if find_name_error(namespace).or_else(|| find_name_error(name)).is_none() => {
             Ok(ClusterName::new(namespace, name))
         }
         _ => usage(format!("{flag} {typed:?}: write NAMESPACE/NAME")),

@@ -1,7 +1,7 @@
 //! A Cluster to show: which, where, and how much of it.
 
 use pivot_core::describe::{Filter, View};
-use pivot_core::request::validate::odd_name;
+use pivot_core::request::validate::find_name_error;
 
 use super::between::{SourceEnd, source_end};
 use super::flags::{ConnectionArgs, DescribeCluster, FromCluster};
@@ -43,7 +43,7 @@ pub(super) fn description(typed: DescribeCluster) -> Result<DescribeArgs> {
         Some((namespace, name)) => (Some(namespace), name),
         None => (None, cluster.as_str()),
     };
-    if let Some(odd) = of_name.and_then(odd_name).or_else(|| odd_name(name)) {
+    if let Some(odd) = of_name.and_then(find_name_error).or_else(|| find_name_error(name)) {
         return usage(format!("{cluster:?}: {odd}; write NAME or NAMESPACE/NAME"));
     }
     let within = match (of_name, namespace) {

@@ -1,7 +1,7 @@
 //! What a cluster that manages itself is protected from. The doc comments are the help texts.
 
 use clap::{ArgAction, Args};
-use pivot_core::request::validate::odd_name;
+use pivot_core::request::validate::find_name_error;
 
 /// Which objects, and from whom.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -20,5 +20,5 @@ pub(crate) struct Protection {
 }
 
 fn name(typed: &str) -> Result<String, String> {
-    odd_name(typed).map_or_else(|| Ok(typed.to_owned()), Err)
+    find_name_error(typed).map_or_else(|| Ok(typed.to_owned()), Err)
 }

@@ -8,7 +8,9 @@ use crate::messages::remedy::Remedy;
 use crate::messages::shell::Kubectl;
 use crate::objects::pause::read_conditions;
 use crate::plan::Plan;
-use crate::request::validate::{abbreviate, fold_case, odd_definition, odd_id, odd_name};
+use crate::request::validate::{
+    abbreviate, find_definition_error, find_id_error, find_name_error, fold_case,
+};
 use crate::{Key, Object, ObjectError, Side};
 
 /// Checks everything that moves: its names, and whether its body can be parsed.
@@ -21,13 +23,15 @@ fn check_object(key: &Key, object: &Object) -> Option<Refusal> {
     if object.is_too_deep() {
         return Some(Refusal::unreadable(key.clone(), &ObjectError::Deep(key.group_kind.clone())));
     }
-    let namespace = key.namespace.as_deref().and_then(odd_name);
+    let namespace = key.namespace.as_deref().and_then(find_name_error);
     // The engine reads these to see whether it acknowledged its pause, and what to expect of its copy.
     if let Err(error) = read_conditions(object) {
         return Some(Refusal::unreadable(key.clone(), &error));
     }
-    let odd = odd_definition(&object.kind).or(namespace).or_else(|| odd_name(&key.name));
-    let odd = odd.or_else(|| odd_id(&object.meta.uid.0)).or_else(|| odd_id(&object.meta.resource_version))?;
+    let odd = find_definition_error(&object.kind).or(namespace).or_else(|| find_name_error(&key.name));
+    let odd = odd
+        .or_else(|| find_id_error(&object.meta.uid.0))
+        .or_else(|| find_id_error(&object.meta.resource_version))?;
     let message = format!("{} can't be moved: {odd}", abbreviate(&key.to_string()));
     let get = Kubectl::object(Side::Source, "get", key, &[]);
     let remedy = Remedy::kubectl("find out which API server or file it is from (", get, "), and exclude it");

@@ -2,7 +2,7 @@
 
 use super::conditions::Condition;
 use crate::Key;
-use crate::request::validate::odd_name;
+use crate::request::validate::find_name_error;
 
 /// A filter for all objects, objects of one kind, or one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Filter {
         let (kind, name) =
             selected.split_once('/').map_or((selected, None), |(kind, name)| (kind, Some(name)));
         let is_kind = !kind.is_empty() && kind.chars().all(|c| c.is_ascii_alphanumeric());
-        if !is_kind || name.is_some_and(|name| odd_name(name).is_some() || name.contains('+')) {
+        if !is_kind || name.is_some_and(|name| find_name_error(name).is_some() || name.contains('+')) {
             return None;
         }
         let all = name.is_none() && kind.eq_ignore_ascii_case("all");

@@ -20,7 +20,7 @@ use crate::records::format::Format;
 use crate::records::release::UidSet;
 use crate::request::manifest_object::MAX_ADDED_OBJECTS;
 use crate::request::scope::{Namespaces, Scope};
-use crate::request::validate::{odd_id, odd_kind, odd_label, odd_name};
+use crate::request::validate::{find_id_error, find_kind_error, find_label_error, find_name_error};
 
 mod format4;
 
@@ -333,7 +333,8 @@ impl Record {
             handover,
             ..
         } = self;
-        let files = |contents: &Uid| contents.0.starts_with(names::FILES) && odd_id(&contents.0).is_none();
+        let files =
+            |contents: &Uid| contents.0.starts_with(names::FILES) && find_id_error(&contents.0).is_none();
         let handover_fits = handover.as_ref().is_none_or(|handover| {
             let Handover {
                 files: contents,
@@ -348,7 +349,7 @@ impl Record {
                 && imported_by.len() <= MOST_IMPORTS
                 && imported_by.iter().all(|id| is_move_id(id))
                 && copy_changed.len() <= MOST_KINDS
-                && copy_changed.iter().all(|kind| odd_kind(kind).is_none())
+                && copy_changed.iter().all(|kind| find_kind_error(kind).is_none())
         });
         let mut accepted = scope.accept.iter().map(|(_, kinds)| kinds).chain([kinds]);
         let asked_for = match &scope.namespaces {
@@ -393,23 +394,23 @@ impl Record {
                     <= MOST_NAMESPACES,
                 "number of namespaces",
             ),
-            (names().all(|name| odd_name(name).is_none()), "names of namespaces"),
-            (clusters.all(|name| odd_name(name).is_none()), "names of Clusters"),
+            (names().all(|name| find_name_error(name).is_none()), "names of namespaces"),
+            (clusters.all(|name| find_name_error(name).is_none()), "names of Clusters"),
             (parts().count() <= MOST_PARTS, "number of parts"),
-            (parts().all(|part| odd_kind(&part.kind).is_none()), "kinds of parts"),
-            (in_parts.all(|name| odd_name(name).is_none()), "names of parts"),
-            (labels.all(|label| odd_label(label).is_none()), "labels of parts"),
+            (parts().all(|part| find_kind_error(&part.kind).is_none()), "kinds of parts"),
+            (in_parts.all(|name| find_name_error(name).is_none()), "names of parts"),
+            (labels.all(|label| find_label_error(label).is_none()), "labels of parts"),
             (scope.from_manifests.len() <= MAX_ADDED_OBJECTS, "number of added objects"),
-            (added().all(|key| odd_kind(&key.group_kind).is_none()), "kinds of added objects"),
-            (of_added.all(|name| odd_name(name).is_none()), "names of added objects"),
-            (scope.from_manifests.iter().all(|added| odd_id(&added.uid.0).is_none()), "added objects"),
+            (added().all(|key| find_kind_error(&key.group_kind).is_none()), "kinds of added objects"),
+            (of_added.all(|name| find_name_error(name).is_none()), "names of added objects"),
+            (scope.from_manifests.iter().all(|added| find_id_error(&added.uid.0).is_none()), "added objects"),
             (accepted.all(|kinds| kinds.len() <= MOST_KINDS), "number of kinds"),
             (
                 kinds.len().saturating_mul(copied_namespaces.len()) <= MOST_LISTS,
                 "number of kinds and namespaces",
             ),
-            (kinds.iter().all(|kind| odd_kind(kind).is_none()), "kinds"),
-            (source.iter().chain(target).all(|uid| odd_id(&uid.0).is_none()), "source or target"),
+            (kinds.iter().all(|kind| find_kind_error(kind).is_none()), "kinds"),
+            (source.iter().chain(target).all(|uid| find_id_error(&uid.0).is_none()), "source or target"),
             (plugins.len() <= MOST_PLUGINS, "number of plugins"),
             (
                 claims.all(|claims| claims.len() <= MOST_CLAIMS),

@@ -29,7 +29,9 @@ use sha2::{Digest, Sha256};
 use crate::objects::kind::GroupKind;
 use crate::objects::names;
 use crate::objects::object::{Key, Uid};
-use crate::request::validate::{odd_id, odd_kind, odd_name, odd_resource, odd_version};
+use crate::request::validate::{
+    find_id_error, find_kind_error, find_name_error, find_resource_error, find_version_error,
+};
 
 /// Effect on a source object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +277,9 @@ fn parse_kind(rest: &str) -> Option<ListedKind<'_>> {
     let (group, version) = api_version.split_once('/')?;
     let listed = (group, kind);
     let group_kind = GroupKind::new(group, kind);
-    let odd = odd_kind(&group_kind).or_else(|| odd_version(version)).or_else(|| odd_resource(plural));
+    let odd = find_kind_error(&group_kind)
+        .or_else(|| find_version_error(version))
+        .or_else(|| find_resource_error(plural));
     let kind = ReleaseKind { group_kind, version: version.to_owned(), plural: plural.to_owned() };
     odd.is_none().then(|| ListedKind { kind: Arc::new(kind), group_kind: listed })
 }
@@ -291,12 +295,12 @@ fn parse_entry<'a>(
     let [kind, namespace, name, uid, version, fate, digest, flags, after] = split_words(rest)?;
     let ListedKind { kind, group_kind } = kinds.get(kind.parse::<usize>().ok()?)?;
     let namespace = Some(namespace).filter(|namespace| *namespace != "-");
-    let odd = odd_name(name).or_else(|| odd_id(uid)).or_else(|| odd_id(version));
+    let odd = find_name_error(name).or_else(|| find_id_error(uid)).or_else(|| find_id_error(version));
     let hex = |digest: &str| digest.len() == 32 && digest.chars().all(|c| c.is_ascii_hexdigit());
     let known =
         matches!(fate, "d" | "k") && (flags == "-" || flags.chars().all(|flag| "sphunbel".contains(flag)));
     let kept_and_deleted = fate == "k" && flags.contains('l');
-    if odd.or_else(|| namespace.and_then(odd_name)).is_some()
+    if odd.or_else(|| namespace.and_then(find_name_error)).is_some()
         || !known
         || kept_and_deleted
         || !(digest == "-" || hex(digest))

@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::objects::names::{self, OURS};
-use crate::request::validate::odd_name;
+use crate::request::validate::find_name_error;
 use crate::{GroupKind, Key, Uid};
 
 /// Maximum number of added objects. A record lists them all.
@@ -59,7 +59,7 @@ impl Addition {
         // An empty namespace counts as none, as on servers.
         let namespace = body.pointer("/metadata/namespace").and_then(Value::as_str);
         let namespace = namespace.filter(|namespace| !namespace.is_empty());
-        if let Some(odd) = odd_name(name).or_else(|| namespace.and_then(odd_name)) {
+        if let Some(odd) = find_name_error(name).or_else(|| namespace.and_then(find_name_error)) {
             return Err(odd);
         }
         let owners = body.pointer("/metadata/ownerReferences");

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::request::validate::odd_name;
+use crate::request::validate::find_name_error;
 use crate::{GroupKind, Key, Kind, Meta, Object};
 
 pub(crate) mod references;
@@ -41,7 +41,7 @@ impl NamespaceMap {
     pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, MapError> {
         let mut map = BTreeMap::new();
         for (from, to) in pairs {
-            if let Some(odd) = odd_name(&from).or_else(|| odd_name(&to)) {
+            if let Some(odd) = find_name_error(&from).or_else(|| find_name_error(&to)) {
                 return Err(MapError::Name(odd));
             }
             if map.values().any(|taken| *taken == to) {

@@ -4,13 +4,13 @@
 
 use crate::GroupKind;
 use crate::objects::selector::{Label, ObjectName, Part};
-use crate::request::validate::{odd_kind, odd_label, odd_name};
+use crate::request::validate::{find_kind_error, find_label_error, find_name_error};
 
 /// Parses a kind as manifests spell it. A lower-case first letter means a resource name, or a typo.
 pub fn parse_kind(typed: &str) -> Result<GroupKind, String> {
     const EXAMPLE: &str = "Machine.cluster.x-k8s.io";
     let kind = kind_like(typed, EXAMPLE)?;
-    odd_kind(&kind).map_or(Ok(kind), |odd| Err(format!("{odd}; write one kind, like {EXAMPLE}")))
+    find_kind_error(&kind).map_or(Ok(kind), |odd| Err(format!("{odd}; write one kind, like {EXAMPLE}")))
 }
 
 fn kind_like(typed: &str, example: &str) -> Result<GroupKind, String> {
@@ -44,7 +44,9 @@ pub fn parse_part(typed: &str) -> Result<Part, String> {
     let Ok(named) = kind.parse::<GroupKind>();
     let object = object.map(|(namespace, name)| ObjectName { namespace, name: name.to_owned() });
     let names = object.iter().flat_map(|object| object.namespace.iter().chain([&object.name])).chain(&within);
-    if let Some(odd) = odd_kind(&named).or_else(|| names.into_iter().find_map(|name| odd_name(name))) {
+    if let Some(odd) =
+        find_kind_error(&named).or_else(|| names.into_iter().find_map(|name| find_name_error(name)))
+    {
         return Err(with_form(odd));
     }
     let kind = kind_like(kind, "Machine.cluster.x-k8s.io/NAMESPACE/NAME")?;
@@ -58,7 +60,7 @@ fn parse_label(typed: &str) -> Result<Label, String> {
         None => (typed, None),
     };
     let label = Label { key: key.to_owned(), value };
-    odd_label(&label).map_or(Ok(label), Err)
+    find_label_error(&label).map_or(Ok(label), Err)
 }
 
 #[cfg(test)]

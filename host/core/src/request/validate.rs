@@ -16,7 +16,7 @@ const LABEL: usize = 63;
 const SHOWN: usize = 100;
 
 /// Describes the error in a group and kind; none if a server could serve the kind.
-pub fn odd_kind(kind: &GroupKind) -> Option<String> {
+pub fn find_kind_error(kind: &GroupKind) -> Option<String> {
     let letter = kind.kind.starts_with(|c: char| c.is_ascii_alphabetic());
     if !letter || !is_label(&kind.kind) {
         return Some(format!("{:?} isn't a valid kind", abbreviate(&kind.kind)));
@@ -26,12 +26,12 @@ pub fn odd_kind(kind: &GroupKind) -> Option<String> {
 }
 
 /// Describes the error in a version of a kind; none if a server could serve it.
-pub fn odd_version(version: &str) -> Option<String> {
+pub fn find_version_error(version: &str) -> Option<String> {
     (!is_label(version)).then(|| format!("{:?} can't be an API version", abbreviate(version)))
 }
 
 /// Describes the error in the resource name of a kind in paths; none if a server could serve it.
-pub(crate) fn odd_resource(plural: &str) -> Option<String> {
+pub(crate) fn find_resource_error(plural: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let good =
         plural.len() <= NAME && plural.split('.').all(|part| !part.is_empty() && part.chars().all(plain));
@@ -39,13 +39,14 @@ pub(crate) fn odd_resource(plural: &str) -> Option<String> {
 }
 
 /// Describes the first error in a kind's definition; none if a server could serve the kind.
-pub fn odd_definition(kind: &Kind) -> Option<String> {
-    let versions = || kind.served.iter().chain([&kind.version]).find_map(|version| odd_version(version));
-    odd_kind(&kind.group_kind).or_else(|| odd_resource(&kind.plural)).or_else(versions)
+pub fn find_definition_error(kind: &Kind) -> Option<String> {
+    let versions =
+        || kind.served.iter().chain([&kind.version]).find_map(|version| find_version_error(version));
+    find_kind_error(&kind.group_kind).or_else(|| find_resource_error(&kind.plural)).or_else(versions)
 }
 
 /// Describes the error in the name of an object or namespace; none if the name can be part of a path and is fully visible.
-pub fn odd_name(name: &str) -> Option<String> {
+pub fn find_name_error(name: &str) -> Option<String> {
     let plain = |c: char| !(c.is_whitespace() || safe_text::is_hidden(c) || c == '/' || c == '%');
     let good =
         !name.is_empty() && name.len() <= NAME && name.chars().all(plain) && name != "." && name != "..";
@@ -53,7 +54,7 @@ pub fn odd_name(name: &str) -> Option<String> {
 }
 
 /// Describes the error in a label; none if a server could store the label.
-pub(crate) fn odd_label(label: &Label) -> Option<String> {
+pub(crate) fn find_label_error(label: &Label) -> Option<String> {
     let word = |text: &str, most: usize| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         text.len() <= most && text.chars().all(plain)
@@ -70,7 +71,7 @@ pub(crate) fn odd_label(label: &Label) -> Option<String> {
 
 /// Describes the error in a UID or resource version; none if it can be a word of a line. A write conditional on an empty one would
 /// be unconditional.
-pub fn odd_id(id: &str) -> Option<String> {
+pub fn find_id_error(id: &str) -> Option<String> {
     let good = !id.is_empty() && id.len() <= NAME && id.chars().all(|c| c.is_ascii_graphic());
     (!good).then(|| format!("{:?} isn't a valid uid or resourceVersion", abbreviate(id)))
 }
@@ -106,25 +107,30 @@ mod tests {
             "IPAddress.ipam.cluster.x-k8s.io",
             "NodeMetrics.metrics.k8s.io",
         ] {
-            assert_eq!(odd_kind(&name.parse().unwrap()), None);
+            assert_eq!(find_kind_error(&name.parse().unwrap()), None);
         }
         let names =
-            ["a", "system:node:a", "kube-root-ca.crt", "A_b", "c1-x7", &"x".repeat(253)].map(odd_name);
+            ["a", "system:node:a", "kube-root-ca.crt", "A_b", "c1-x7", &"x".repeat(253)].map(find_name_error);
         assert_eq!(names, [None, None, None, None, None, None]);
         assert_eq!(
-            [odd_version("v1"), odd_version("v1alpha1"), odd_id("0d3f-11"), odd_id("123")],
+            [
+                find_version_error("v1"),
+                find_version_error("v1alpha1"),
+                find_id_error("0d3f-11"),
+                find_id_error("123")
+            ],
             [None, None, None, None]
         );
-        assert_eq!(odd_definition(&kind("Machine")), None);
+        assert_eq!(find_definition_error(&kind("Machine")), None);
     }
 
     #[test]
     fn names_that_would_change_the_path_are_not() {
         for kind in ["../x", "a/b", "a\0b", "", "1a", "Ä", "a b", "a\nb", &"x".repeat(64)] {
-            assert!(odd_kind(&GroupKind::new("g.io", kind)).is_some(), "{kind:?}");
+            assert!(find_kind_error(&GroupKind::new("g.io", kind)).is_some(), "{kind:?}");
         }
         for group in ["../x", "..", ".", "a..b", "a/b", "a b", ".a", "a.", "a\0", &"x.".repeat(200)] {
-            assert!(odd_kind(&GroupKind::new(group, "Kind")).is_some(), "{group:?}");
+            assert!(find_kind_error(&GroupKind::new(group, "Kind")).is_some(), "{group:?}");
         }
         for name in [
             "",
@@ -140,10 +146,10 @@ mod tests {
             "a\u{ad}b",
             &"x".repeat(254),
         ] {
-            assert!(odd_name(name).is_some(), "{name:?}");
+            assert!(find_name_error(name).is_some(), "{name:?}");
         }
         let label = |key: &str, value: Option<&str>| {
-            odd_label(&Label { key: key.to_owned(), value: value.map(str::to_owned) })
+            find_label_error(&Label { key: key.to_owned(), value: value.map(str::to_owned) })
         };
         for (key, value) in [("a", None), ("a.b/c-d_e", Some("")), ("a", Some("v1.0_x"))] {
             assert_eq!(label(key, value), None, "{key}={value:?}");
@@ -160,13 +166,17 @@ mod tests {
             assert!(label(key, value).is_some(), "{key}={value:?}");
         }
         for id in ["", "a b", "a\n", "ä", &"x".repeat(254)] {
-            assert!(odd_id(id).is_some(), "{id:?}");
+            assert!(find_id_error(id).is_some(), "{id:?}");
         }
         for version in ["", "..", "v1/../x", "v 1"] {
             let odd = Kind { served: vec![version.into()], ..Kind::clone(&kind("Machine")) };
-            assert!(odd_version(version).is_some() && odd_definition(&odd).is_some(), "{version:?}");
+            assert!(
+                find_version_error(version).is_some() && find_definition_error(&odd).is_some(),
+                "{version:?}"
+            );
         }
-        let told = odd_kind(&GroupKind::new("g", format!("a\nerror: {}", "x".repeat(10_000)))).unwrap();
+        let told =
+            find_kind_error(&GroupKind::new("g", format!("a\nerror: {}", "x".repeat(10_000)))).unwrap();
         assert!(told.len() < 200 && !told.contains('\n'), "{told}");
     }
 }

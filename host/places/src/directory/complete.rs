@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pivot_core::request::validate::{odd_id, odd_name};
+use pivot_core::request::validate::{find_id_error, find_name_error};
 use pivot_core::{GroupKind, Key, Kind, Object};
 use serde_json::Value;
 use uuid::Uuid;
@@ -40,7 +40,9 @@ pub(super) fn read_contents(
                 false => Arc::new(Kind { version, ..Kind::clone(kind) }),
             });
         let key = key_of(kind, &document.body).map_err(|error| document.error(error.to_string()))?;
-        if let Some(odd) = odd_name(&key.name).or_else(|| key.namespace.as_deref().and_then(odd_name)) {
+        if let Some(odd) =
+            find_name_error(&key.name).or_else(|| key.namespace.as_deref().and_then(find_name_error))
+        {
             return Err(document.error(odd));
         }
         if metadata_text(&document.body, "uid").is_none_or(str::is_empty) {
@@ -78,7 +80,7 @@ fn collect_uids(
         let (uid, version) =
             (metadata_text(&document.body, "uid"), metadata_text(&document.body, "resourceVersion"));
         let (uid, version) = (uid.unwrap_or_default(), version.unwrap_or_default());
-        if let Some(odd) = odd_id(uid).or_else(|| odd_id(version)) {
+        if let Some(odd) = find_id_error(uid).or_else(|| find_id_error(version)) {
             return Err(document.error(format!("{key}: {odd}")));
         }
         // The later one in the directory is reported.

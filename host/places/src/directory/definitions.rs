@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::objects::names;
-use pivot_core::request::validate::{fold_case, odd_definition, odd_kind, odd_version};
+use pivot_core::request::validate::{find_definition_error, find_kind_error, find_version_error, fold_case};
 use pivot_core::{GroupKind, Kind, KindLabels};
 use serde::Deserialize;
 use serde_json::Value;
@@ -69,7 +69,7 @@ pub(super) fn kind_of(document: &FileDocument) -> Result<(GroupKind, String), Di
     };
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let group_kind = GroupKind::new(group, kind);
-    match odd_kind(&group_kind).or_else(|| odd_version(version)) {
+    match find_kind_error(&group_kind).or_else(|| find_version_error(version)) {
         Some(odd) => Err(document.error(odd)),
         None => Ok((group_kind, version.to_owned())),
     }
@@ -142,7 +142,7 @@ fn parse_definition(document: &FileDocument) -> Result<Kind, DirectoryError> {
             hierarchy: labelled(names::LABEL_MOVE_HIERARCHY),
         },
     };
-    match odd_definition(&kind) {
+    match find_definition_error(&kind) {
         Some(odd) => Err(document.error(odd)),
         None => Ok(kind),
     }

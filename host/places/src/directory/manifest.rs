@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pivot_core::Kind;
 use pivot_core::messages::safe_text;
 use pivot_core::records::record::is_move_id;
-use pivot_core::request::validate::odd_definition;
+use pivot_core::request::validate::find_definition_error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -184,7 +184,7 @@ pub(super) fn read_with_digest(
         return Err(unreadable_file(files, MANIFEST_FILE, reason));
     }
     check_move_id(files, MANIFEST_FILE, &manifest.move_id)?;
-    match manifest.kinds.iter().find_map(odd_definition) {
+    match manifest.kinds.iter().find_map(find_definition_error) {
         Some(odd) => Err(unreadable_file(files, MANIFEST_FILE, odd)),
         None => Ok(Some((manifest, sha256_hex(&content)))),
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::Arc;
 
 use pivot_core::objects::names;
-use pivot_core::request::validate::odd_definition;
+use pivot_core::request::validate::find_definition_error;
 use pivot_core::{GroupKind, Kind, KindLabels};
 use serde::Deserialize;
 
@@ -148,9 +148,9 @@ fn merge_groups(
         }
     }
     let (usable, odd): (Vec<Kind>, Vec<Kind>) =
-        kinds.into_values().partition(|kind| odd_definition(kind).is_none());
+        kinds.into_values().partition(|kind| find_definition_error(kind).is_none());
     // An aggregated server may return any name; used in a request, an odd one would lead elsewhere in the API.
-    for odd in odd.iter().filter_map(odd_definition).take(MAX_LOGGED_KINDS) {
+    for odd in odd.iter().filter_map(find_definition_error).take(MAX_LOGGED_KINDS) {
         tracing::warn!(odd, "the API server serves what can't be a kind; it is left out");
     }
     if let Some(more) = odd.len().checked_sub(MAX_LOGGED_KINDS).filter(|more| *more > 0) {
