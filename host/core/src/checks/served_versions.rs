@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sources_own_version_wins_then_its_order() {
+    fn preferred_version_of_the_source_wins() {
         let source = serving("Cluster", "v1beta2", &["v1beta2", "v1beta1", "v1alpha4"]);
         for (target, common) in [
             (serving("Cluster", "v1", &["v1", "v1beta2"]), Some("v1beta2")),
@@ -87,7 +87,7 @@ mod tests {
 
     // proves: D14, W21
     #[test]
-    fn w21_versions_the_target_lacks_are_refused_once_a_kind_and_kinds_once_a_group() {
+    fn w21_missing_versions_are_refused_once() {
         let case = Case::new(
             "Cluster ns/a
              Cluster ns/b

@@ -81,7 +81,7 @@ mod tests {
 
     /// Lines of the release list contain these.
     #[test]
-    fn an_object_that_would_write_lines_of_its_own_is_refused() {
+    fn names_with_line_breaks_are_refused() {
         assert!(refused(&json!({}), |_| {}).is_empty());
         for (field, value) in [
             ("uid", "u 1 d - - -\no 0 kube-system victim v 1 d - - -"),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_nested_too_deeply_is_refused() {
+    fn deeply_nested_bodies_are_refused() {
         let nested = |levels: usize| {
             let text = format!("{}1{}", r#"{"a":["#.repeat(levels), "]}".repeat(levels));
             let mut body = objects("Machine ns/m ! move").remove(0).value().unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_differ_only_in_case_are_named_once() {
+    fn kinds_differing_in_case_are_refused_once() {
         let of = |kind_name: &str, name: &str| {
             let machine = objects("Machine ns/m ! move").remove(0);
             let mut kind = Kind::clone(&machine.kind);

@@ -45,7 +45,7 @@ mod tests {
     use crate::testing::{kind, objects};
 
     #[test]
-    fn globals_count_if_the_namespace_refers_to_them() {
+    fn referenced_cluster_scoped_objects_count() {
         let mut all = objects("Identity named\nIdentity chained\nIdentity others\nIdentity unnamed");
         let refers = |kind_name: &str, namespace: Option<&str>, name: &str, to: &str| {
             let mut body = json!({"metadata": {"name": name, "uid": name},

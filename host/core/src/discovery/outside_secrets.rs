@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_named_with_or_without_their_namespace() {
+    fn credentials_are_found_without_their_namespace() {
         let vcenter = ["Secret capv-system/vcenter"];
         assert_eq!(named(None, json!({"secretName": "vcenter"})), vcenter);
         let with_namespace = json!({"credentialsRef": {"name": "vcenter", "namespace": "capv-system"}});

@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_risks_are_a_list_of_codes_and_kinds() {
+    fn accepted_risks_serialise_as_list() {
         let mut risks = AcceptedRisks::from(Risk::Unprovisioned);
         risks.insert_kinds(Risk::NoPlugin, [kind("B.g"), kind("A.g")]);
         let kinds = ["A.g", "B.g"].map(kind);
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn risks_take_the_kinds_that_they_need_and_no_others() {
+    fn risks_reject_missing_and_needless_kinds() {
         let errors = [
             (json!([{"code": "no-plugin"}]), "no-plugin is accepted for a kind"),
             (json!([{"code": "unprovisioned", "kinds": [kind("A.g")]}]), "unprovisioned takes no kind"),
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn risks_beyond_others_are_those_that_only_one_accepts() {
+    fn difference_keeps_risks_of_one_side() {
         let mut some = AcceptedRisks::default();
         some.insert_kinds(Risk::NoPlugin, [kind("A.g")]);
         let mut more = AcceptedRisks::from(Risk::PauseUnchecked);

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_a_long_text_is_left_out() {
+    fn long_texts_lose_their_middle() {
         let long = format!("begin{}end", "x".repeat(3_000_000));
         assert_eq!(escape_line(&long, 12), "beginxxx … 2999996 characters left out … xend");
         let escapes = escape_line(&"\u{e0041}".repeat(1_000), 90);

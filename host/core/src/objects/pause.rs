@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_by_a_user_is_left_to_the_user() {
+    fn pauses_by_users_are_kept() {
         for body in [
             json!({"metadata": {"name": "a"}, "spec": {"paused": true}}),
             json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "false"}}, "spec": {}}),
@@ -297,7 +297,7 @@ mod tests {
     /// It is applied with the permissions of the user who runs the move.
     // proves: T90
     #[test]
-    fn an_annotation_that_would_do_more_than_undo_a_pause_is_ignored() {
+    fn undo_annotations_with_other_changes_are_ignored() {
         let noted = |patch: Value| {
             let text = json!({"move": "m1", "patch": patch}).to_string();
             cluster(json!({"metadata": {"name": "a", "annotations": {names::UNDO: text}}}))
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_waits_for_block_move_and_for_its_paused_condition() {
+    fn block_move_and_unacknowledged_pause_are_pending() {
         let condition = |status: &str| {
             cluster(json!({"metadata": {"name": "a"},
                 "status": {"conditions": [{"type": "Paused", "status": status}]}}))

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_a_kind_or_less_of_it_or_exactly_one_object() {
+    fn parts_select_kinds_namespaces_labels_and_objects() {
         let identity = "Identity.infrastructure.cluster.x-k8s.io";
         assert_eq!(covered_by("Secret").len(), 4);
         assert_eq!(covered_by("Secret/ns/a"), ["Secret ns/a"]);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_written_as_it_is_typed() {
+    fn parts_print_as_typed() {
         for typed in [
             "Secret",
             "Secret/ns/a",

@@ -47,7 +47,7 @@ mod tests {
     use crate::testing::Case;
 
     #[test]
-    fn what_belongs_to_a_cluster_or_is_labelled_with_it_is_shown_with_it() {
+    fn objects_are_shown_with_their_cluster() {
         let plan = Case::new(
             "ClusterClass ns/quick
              Cluster ns/foo ! class=ns/quick

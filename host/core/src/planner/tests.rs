@@ -19,7 +19,7 @@ mod worlds;
 // Which kinds take part.
 
 #[test]
-fn kinds_take_part_by_label_secrets_and_configmaps_always() {
+fn labelled_kinds_secrets_and_configmaps_are_read() {
     for (name, listed, moved, hierarchy) in [
         ("InfraMachine", true, false, false),
         ("External", true, true, false),
@@ -47,7 +47,7 @@ fn kinds_take_part_by_label_secrets_and_configmaps_always() {
 // Hierarchies.
 
 #[test]
-fn a_cluster_moves_with_what_it_owns_and_the_secrets_named_after_it() {
+fn cluster_moves_with_dependents_and_named_secrets() {
     Case::new(
         "Cluster ns/foo
          InfraCluster ns/foo < Cluster ns/foo
@@ -71,7 +71,7 @@ fn a_cluster_moves_with_what_it_owns_and_the_secrets_named_after_it() {
 }
 
 #[test]
-fn machine_deployments_sets_and_machines_come_layer_by_layer() {
+fn owners_are_created_layer_by_layer() {
     Case::new(
         "Cluster ns/foo
          MachineDeployment ns/md < Cluster ns/foo
@@ -91,7 +91,7 @@ fn machine_deployments_sets_and_machines_come_layer_by_layer() {
 }
 
 #[test]
-fn two_clusters_move_independently_and_share_a_template() {
+fn two_clusters_share_a_template() {
     Case::new(
         "Cluster ns/a
          Cluster ns/b
@@ -110,7 +110,7 @@ fn two_clusters_move_independently_and_share_a_template() {
 
 // proves: I5
 #[test]
-fn what_no_cluster_owns_stays_and_says_why() {
+fn unowned_objects_stay_with_a_reason() {
     Case::new(
         "Cluster ns/foo
          InfraMachineTemplate ns/alone
@@ -134,7 +134,7 @@ fn what_no_cluster_owns_stays_and_says_why() {
 }
 
 #[test]
-fn a_resource_set_moves_with_its_resources_and_bindings() {
+fn resource_set_moves_with_resources_and_bindings() {
     Case::new(
         "ClusterResourceSet ns/crs
          Secret ns/resource < ClusterResourceSet ns/crs
@@ -168,7 +168,7 @@ fn a_kind_labelled_hierarchy_is_a_root() {
 }
 
 #[test]
-fn an_object_labelled_hierarchy_is_a_root_whatever_the_value() {
+fn hierarchy_label_with_any_value_makes_root() {
     Case::new(
         "Claim ns/top ! hierarchy
          Claim ns/below < Claim ns/top",
@@ -197,7 +197,7 @@ fn a_labelled_object_moves_alone() {
 
 // proves: W28
 #[test]
-fn w28_a_plan_does_not_depend_on_the_order_of_reading() {
+fn w28_plan_ignores_the_order_of_reading() {
     let text = "Cluster ns/b
         Cluster ns/a ! class=classes/q
         ClusterClass classes/q
@@ -209,7 +209,7 @@ fn w28_a_plan_does_not_depend_on_the_order_of_reading() {
 }
 
 #[test]
-fn w22_an_empty_inventory_is_an_empty_plan() {
+fn w22_empty_inventory_gives_empty_plan() {
     let plan = Case::new("").plan();
     assert!(plan.is_empty() && plan.refusals.is_empty());
 }
@@ -309,7 +309,7 @@ fn a_plan_is_a_document() {
 
 // proves: W19
 #[test]
-fn w19_the_work_grows_with_the_objects_not_with_their_square() {
+fn w19_work_grows_linearly() {
     for clusters in [1, 10, 100] {
         let case = Case::new(&fleet(clusters, 10_000 / clusters / 4));
         let objects = case.inventory.objects().len();
@@ -321,7 +321,7 @@ fn w19_the_work_grows_with_the_objects_not_with_their_square() {
 }
 
 #[test]
-fn a_chain_of_owners_may_be_as_long_as_it_likes() {
+fn owner_chains_can_have_any_length() {
     let mut text = String::from("Cluster ns/c\nClaim ns/c0 < Cluster ns/c\n");
     for i in 1..10_000 {
         text.push_str(&format!("Claim ns/c{i} < Claim ns/c{}\n", i - 1));

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reach_is_of_a_kind_and_a_place() {
+    fn reaches_cover_kinds_and_namespaces() {
         let secret = kind("Secret").group_kind.clone();
         for (reach, namespace, within) in [
             (reach("Secret", "x", false), Some("x"), true),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_reaches_what_is_in_both_is_left() {
+    fn reaches_meet_in_their_intersection() {
         let meet = |a: Reach, b: Reach| {
             let met = a.meet(&b);
             assert_eq!(met, b.meet(&a));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn deleting_is_granted_by_any_reach_that_covers_the_object() {
+    fn any_covering_reach_grants_deleting() {
         let key = crate::testing::key("Secret x/a");
         assert_eq!(find_grant(&[], &key), None);
         assert_eq!(find_grant(&[reach("Secret", "y", true)], &key), None);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_is_shown_the_scope_and_its_reach() {
+    fn plugins_see_scope_and_reach() {
         let shown = |scope: &Scope, reaches: &[Reach]| {
             let all = objects("Secret ns/a\nSecret x/b\nIdentity i");
             let shown: Vec<String> = all
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_of_the_scope_no_more_is_read_than_plugins_reach() {
+    fn only_reaches_are_listed_outside_the_scope() {
         let wishes = |kinds: &[&str], reaches: &[Reach]| Wishes {
             kinds: kinds.iter().map(|name| kind(name).group_kind.clone()).collect(),
             reaches: reaches.iter().cloned().collect(),

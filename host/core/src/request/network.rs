@@ -96,7 +96,7 @@ mod tests {
 
     // proves: T7
     #[test]
-    fn link_local_metadata_and_loopback_must_be_named() {
+    fn special_addresses_must_be_named() {
         let named = |texts: &[&str]| texts.iter().map(|t| t.parse().unwrap()).collect::<Vec<Network>>();
         for special in [
             "169.254.169.254",

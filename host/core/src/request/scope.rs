@@ -168,7 +168,7 @@ mod tests {
     use crate::messages::risk::Risk;
 
     #[test]
-    fn one_namespace_includes_itself_and_what_is_cluster_scoped() {
+    fn one_namespace_includes_cluster_scoped_objects() {
         let scope = Scope::new(Namespaces::One("a".into()));
         assert!(
             scope.includes_namespace(Some("a"))
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_is_said_in_a_few_words() {
+    fn scopes_print_in_few_words() {
         let mut scope = Scope::new(Namespaces::All);
         assert_eq!(scope.to_string(), "all namespaces");
         scope.namespaces = Namespaces::One("ns".into());

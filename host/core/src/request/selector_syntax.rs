@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_one_word_of_plain_characters() {
+    fn kinds_are_plain_words() {
         assert_eq!(parse_kind("Secret"), Ok(GroupKind::new("", "Secret")));
         assert_eq!(parse_kind("Host.metal3.io"), Ok(GroupKind::new("metal3.io", "Host")));
         for typed in

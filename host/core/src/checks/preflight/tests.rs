@@ -52,13 +52,13 @@ fn accepted(object: Object) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_cluster_that_runs_is_fine_in_both_versions() {
+fn running_clusters_pass_in_both_versions() {
     assert!(accepted(body("Cluster", running())).is_empty());
     assert!(accepted(body("Cluster", running_v1beta1())).is_empty());
 }
 
 #[test]
-fn a_cluster_without_control_plane_reference_needs_no_control_plane() {
+fn cluster_without_reference_needs_no_control_plane() {
     for undefined in [json!(null), json!({"name": null}), json!({"name": ""})] {
         let patch = json!({"spec": {"controlPlaneRef": undefined}, "status": {"initialization": {"controlPlaneInitialized": null}}});
         assert!(accepted(body("Cluster", with(running(), patch))).is_empty());
@@ -66,7 +66,7 @@ fn a_cluster_without_control_plane_reference_needs_no_control_plane() {
 }
 
 #[test]
-fn a_cluster_that_is_still_being_built_is_refused() {
+fn clusters_being_built_are_refused() {
     for (base, missing) in [
         (running(), json!({"status": null})),
         (running(), json!({"status": {"initialization": null}})),
@@ -108,7 +108,7 @@ fn records_and_locks_of_moves_are_refused() {
 }
 
 #[test]
-fn a_pause_that_is_not_ours_is_refused() {
+fn pauses_by_others_are_refused() {
     let annotated = json!({"metadata": {"annotations": {names::PAUSED: "false"}}});
     let by_field = body("Cluster", with(running(), json!({"spec": {"paused": true}})));
     let by_annotation = body("Cluster", with(running(), annotated.clone()));
@@ -121,7 +121,7 @@ fn a_pause_that_is_not_ours_is_refused() {
 }
 
 #[test]
-fn a_pause_of_this_move_is_ours_one_of_another_move_never_is() {
+fn only_pauses_of_this_move_are_ours() {
     let paused = pause::with_undo(&running(), json!({"spec": {"paused": true}}), "one");
     let cluster = body("Cluster", with(running(), paused));
     assert!(codes(cluster.clone(), |_| {}, Some("one")).is_empty());
@@ -154,7 +154,7 @@ fn no_remedy_for_a_pause_unpauses() {
 
 // proves: W4
 #[test]
-fn w4_what_does_not_move_is_not_checked() {
+fn w4_staying_objects_are_not_checked() {
     let case = Case::new(
         "Secret ns/s < Cluster other/gone ! move
          Machine ns/m",
@@ -171,7 +171,7 @@ fn w24_an_unreadable_status_is_refused() {
 }
 
 #[test]
-fn a_dangerous_kind_needs_a_plugin_or_the_users_consent() {
+fn dangerous_kinds_need_a_plugin_or_consent() {
     let case = Case::new(
         "BareMetalHost ns/a ! move
          BareMetalHost ns/b ! move

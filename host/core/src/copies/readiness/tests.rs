@@ -47,7 +47,7 @@ fn names<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<String> {
 }
 
 #[test]
-fn each_cluster_is_asked_and_one_of_each_kind_that_a_controller_wrote_to() {
+fn each_cluster_and_each_kind_is_checked() {
     let cluster = object(CAPI, "Cluster", "c", 1, Value::Null);
     let (one, two) =
         (machine(1, json!([])), object("infra.x", "InfraMachine", "i", 1, json!({"ready": true})));
@@ -65,7 +65,7 @@ fn each_cluster_is_asked_and_one_of_each_kind_that_a_controller_wrote_to() {
 }
 
 #[test]
-fn an_object_with_a_paused_condition_is_expected_whatever_its_status() {
+fn objects_with_paused_conditions_are_all_checked() {
     for status in ["True", "False"] {
         let asked = judge(&[(&machine(1, json!([{"type": "Paused", "status": status}])), false, false)], &[]);
         assert_eq!(names(asked.each.keys()), ["Machine ns/m"]);
@@ -91,7 +91,7 @@ fn what_nobody_could_show_is_named() {
 }
 
 #[test]
-fn a_cluster_that_runs_speaks_for_one_that_sleeps() {
+fn running_cluster_covers_a_paused_one() {
     let (runs, sleeps) =
         (object(CAPI, "Cluster", "a", 1, Value::Null), object(CAPI, "Cluster", "b", 1, Value::Null));
     let asked = judge(&[(&runs, false, false), (&sleeps, true, false)], &[]);
@@ -100,14 +100,14 @@ fn a_cluster_that_runs_speaks_for_one_that_sleeps() {
 }
 
 #[test]
-fn what_is_held_and_its_group_are_judged_when_it_is_released() {
+fn groups_of_held_objects_are_not_checked() {
     let host = object("metal3.io", "BareMetalHost", "h", 1, json!({"provisioning": {}}));
     let data = object("metal3.io", "HardwareData", "h", 1, json!({"any": 1}));
     assert_eq!(judge(&[(&host, false, true), (&data, false, false)], &[]), Asked::default());
 }
 
 #[test]
-fn what_was_going_on_in_the_source_need_not_go_on_in_the_target() {
+fn conditions_of_running_operations_are_not_expected() {
     let source = machine(
         1,
         json!([{"type": "Paused", "status": "True"}, {"type": "Available", "status": "True"},
@@ -120,7 +120,7 @@ fn what_was_going_on_in_the_source_need_not_go_on_in_the_target() {
 }
 
 #[test]
-fn a_machine_need_not_report_a_deleted_health_check() {
+fn deleted_health_checks_are_not_expected() {
     let checked = json!([{"type": "Paused", "status": "True"}, {"type": "Ready", "status": "True"},
         {"type": "HealthCheckSucceeded", "status": "True"}]);
     let target = || json!([{"type": "Paused", "status": "False"}, {"type": "Ready", "status": "True"}]);
@@ -134,7 +134,7 @@ fn a_machine_need_not_report_a_deleted_health_check() {
 }
 
 #[test]
-fn the_copy_must_be_seen_unpaused_up_to_date_and_true_again() {
+fn copies_must_report_unpaused_current_conditions() {
     let source = machine(
         1,
         json!([{"type": "Paused", "status": "True"}, {"type": "Ready", "status": "True"},
@@ -153,7 +153,7 @@ fn the_copy_must_be_seen_unpaused_up_to_date_and_true_again() {
 }
 
 #[test]
-fn where_nobody_speaks_of_a_pause_somebody_must_have_written() {
+fn silent_controllers_must_have_written() {
     let expected = expectation_of(&machine(1, json!([{"type": "Ready", "status": "True"}]))).unwrap();
     let ready = || machine(1, json!([{"type": "Ready", "status": "True"}]));
     assert!(describe_missing(&expected, &ready(), false).unwrap().unwrap().contains("not written"));
@@ -168,7 +168,7 @@ fn where_nobody_speaks_of_a_pause_somebody_must_have_written() {
 
 /// Like KubeadmConfigs of Cluster API 1.8, whose certificates are checked once, when their data are made.
 #[test]
-fn what_a_silent_controller_says_once_need_not_be_said_again() {
+fn silent_controllers_need_not_repeat_conditions() {
     let once =
         json!([{"type": "DataAvailable", "status": "True"}, {"type": "Certificates", "status": "True"}]);
     let expected = expectation_of(&machine(1, once.clone())).unwrap();

@@ -15,7 +15,7 @@ fn template(path: &[&str], reference: &str, kind: &str) -> Value {
 }
 
 #[test]
-fn a_cluster_names_its_class_in_two_shapes() {
+fn cluster_names_class_in_both_versions() {
     for (topology, class) in [
         (json!(null), None),
         (json!({}), None),
@@ -32,7 +32,7 @@ fn a_cluster_names_its_class_in_two_shapes() {
 }
 
 #[test]
-fn a_class_names_all_its_templates_in_v1beta2() {
+fn templates_of_v1beta2_classes_are_found() {
     let mut spec = json!({});
     for part in [
         template(&["infrastructure"], "templateRef", "A"),
@@ -55,7 +55,7 @@ fn a_class_names_all_its_templates_in_v1beta2() {
 }
 
 #[test]
-fn a_class_names_all_its_templates_in_v1beta1() {
+fn templates_of_v1beta1_classes_are_found() {
     let mut spec = json!({});
     for part in [
         template(&["infrastructure"], "ref", "A"),
@@ -96,7 +96,7 @@ fn a_template_named_twice_is_one_reference() {
 }
 
 #[test]
-fn classes_that_are_not_in_the_inventory_are_to_be_fetched() {
+fn missing_classes_are_listed() {
     let objects = objects(
         "Cluster ns/a ! class=own
          ClusterClass ns/own
@@ -108,7 +108,7 @@ fn classes_that_are_not_in_the_inventory_are_to_be_fetched() {
 }
 
 #[test]
-fn w24_an_unreadable_body_tells_nothing_of_its_data() {
+fn w24_errors_do_not_quote_unreadable_bodies() {
     let class = object("ClusterClass", json!({"infrastructure": "hunter2"}));
     assert!(!template_references(&class).unwrap_err().to_string().contains("hunter2"));
 }

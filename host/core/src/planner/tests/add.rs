@@ -47,7 +47,7 @@ fn refused(case: &Case, text: &str, expected: Expect) {
 }
 
 #[test]
-fn what_is_added_comes_last_and_out_of_its_file() {
+fn added_objects_come_last() {
     let case = Case::new(ONE).namespace("ns");
     let (plan, inventory) =
         case.plan_with(&additions(&["Widget ns/w", "ConfigMap ns/bom", "Node n"]), &SERVED);
@@ -72,7 +72,7 @@ fn what_is_added_comes_last_and_out_of_its_file() {
 }
 
 #[test]
-fn what_the_move_takes_anyway_can_not_be_added() {
+fn moved_objects_can_not_be_added() {
     let case = || Case::new(ONE).namespace("ns");
     refused(
         &case(),
@@ -97,7 +97,7 @@ fn what_the_move_takes_anyway_can_not_be_added() {
 }
 
 #[test]
-fn what_controllers_would_act_on_at_once_can_not_be_added() {
+fn active_objects_can_not_be_added() {
     let case = Case::new(ONE);
     refused(
         &case,
@@ -120,7 +120,7 @@ fn what_controllers_would_act_on_at_once_can_not_be_added() {
 }
 
 #[test]
-fn what_the_target_does_not_serve_as_it_is_written_can_not_be_added() {
+fn unserved_objects_can_not_be_added() {
     let case = Case::new(ONE);
     refused(
         &case,
@@ -184,7 +184,7 @@ fn files_name_namespaces_as_the_target_does() {
 }
 
 #[test]
-fn where_nothing_moves_that_is_what_is_wrong() {
+fn nothing_is_added_to_empty_plan() {
     let (plan, _) = Case::new("Secret ns/a").plan_with(&additions(&["Cluster ns/b", "Widget ns/w"]), &SERVED);
     assert!(plan.is_empty() && plan.refusals.is_empty());
 }

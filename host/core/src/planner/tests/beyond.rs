@@ -15,7 +15,7 @@ const WORLD: &str = "Cluster ns/foo
     Node node";
 
 #[test]
-fn a_plugin_without_a_reach_brings_nothing_from_another_namespace() {
+fn plugins_without_reach_add_nothing_outside() {
     Case::new(WORLD).namespace("ns").link("Secret other/creds", "Cluster ns/foo").check(expect![[r#"
         move Cluster ns/foo (moves with everything it owns)
         keep Identity id (moves with everything it owns; cluster-scoped)
@@ -29,7 +29,7 @@ fn a_plugin_without_a_reach_brings_nothing_from_another_namespace() {
 }
 
 #[test]
-fn a_need_beyond_is_refused_whether_its_object_was_read_or_not() {
+fn needs_outside_the_reach_are_refused() {
     Case::new(WORLD)
         .namespace("ns")
         .need("Machine ns/m", "Secret other/creds")
@@ -54,7 +54,7 @@ fn a_need_beyond_is_refused_whether_its_object_was_read_or_not() {
 }
 
 #[test]
-fn of_all_namespaces_those_move_in_which_something_moves() {
+fn namespaces_with_selected_objects_move() {
     Case::new(
         "Cluster a/foo
          Machine a/m < Cluster a/foo
@@ -82,7 +82,7 @@ fn of_all_namespaces_those_move_in_which_something_moves() {
 /// Whatever users write there: owner references with the UIDs of objects that move, labels on objects that are being deleted,
 /// bodies that can't be read, names that plugins see.
 #[test]
-fn what_was_read_only_for_a_plugin_counts_for_nothing() {
+fn objects_read_for_plugins_have_no_effect() {
     let text = "Cluster ns/foo
         Machine ns/m < Cluster ns/foo
         Identity id
@@ -123,7 +123,7 @@ fn what_was_read_only_for_a_plugin_counts_for_nothing() {
 
 /// Its dependents follow it, but not by references to owners that don't exist.
 #[test]
-fn what_was_brought_is_followed_by_what_names_it_as_its_owner() {
+fn dependents_follow_added_owners() {
     let case = Case::new(
         "Cluster ns/foo
          Widget other/w
@@ -149,7 +149,7 @@ fn what_was_brought_is_followed_by_what_names_it_as_its_owner() {
 /// Users with permission to write in a namespace that a plugin reaches have no say over what moves from there.
 // proves: T86
 #[test]
-fn a_label_where_only_a_plugin_looks_moves_nothing() {
+fn labels_outside_the_scope_move_nothing() {
     let labelled = |reach: bool| {
         let case = Case::new("Cluster ns/foo\n Secret other/s ! move").namespace("ns");
         let case = if reach { case.reach("Secret", "other", true) } else { case };
@@ -161,7 +161,7 @@ fn a_label_where_only_a_plugin_looks_moves_nothing() {
 
 /// The one rule for what plugins may bring and for what their checks may read.
 #[test]
-fn a_namespace_moves_with_what_was_asked_for_in_it() {
+fn namespaces_move_with_requested_objects() {
     let world = "Cluster a/foo
         External b/e
         Identity id
@@ -187,7 +187,7 @@ fn a_namespace_moves_with_what_was_asked_for_in_it() {
 
 /// A need inside a provider's namespace does not make that namespace move.
 #[test]
-fn what_a_plugin_needs_opens_no_namespace_to_it() {
+fn needs_of_plugins_open_no_namespace() {
     Case::new(
         "Cluster a/foo
          Identity id
@@ -210,7 +210,7 @@ fn what_a_plugin_needs_opens_no_namespace_to_it() {
 
 // proves: T10
 #[test]
-fn what_is_reached_is_kept_unless_deleting_was_granted() {
+fn reached_objects_are_kept_without_delete_grant() {
     let case = || {
         Case::new(WORLD)
             .namespace("ns")
@@ -236,7 +236,7 @@ fn what_is_reached_is_kept_unless_deleting_was_granted() {
 }
 
 #[test]
-fn what_is_cluster_scoped_is_kept_whatever_was_granted() {
+fn cluster_scoped_objects_are_always_kept() {
     Case::new(WORLD).namespace("ns").need("Machine ns/m", "Node node").reach("Node", "*", true).check(
         expect![[r#"
             keep Node node (brought by plugin p from outside of what moves, with Machine ns/m; cluster-scoped)
@@ -250,7 +250,7 @@ fn what_is_cluster_scoped_is_kept_whatever_was_granted() {
 }
 
 #[test]
-fn what_comes_through_something_brought_is_brought_as_far_as_the_reach_goes() {
+fn additions_through_kept_objects_are_kept() {
     let text = "Cluster ns/foo
         Widget other/w
         Secret other/below < Widget other/w
@@ -292,7 +292,7 @@ fn no_reach_brings_a_cluster() {
 }
 
 #[test]
-fn a_class_of_another_namespace_does_not_move_because_a_plugin_links_a_cluster_with_it() {
+fn plugin_links_move_no_foreign_class() {
     Case::new("Cluster ns/foo\nClusterClass other/quick")
         .namespace("ns")
         .link("Cluster ns/foo", "ClusterClass other/quick")
@@ -303,7 +303,7 @@ fn a_class_of_another_namespace_does_not_move_because_a_plugin_links_a_cluster_w
 }
 
 #[test]
-fn what_a_plugin_leaves_is_not_brought_and_not_missed() {
+fn left_objects_are_neither_added_nor_missed() {
     Case::new(WORLD)
         .namespace("ns")
         .need("Machine ns/m", "Secret other/creds")

@@ -35,7 +35,7 @@ fn codes(case: &Case) -> String {
 }
 
 #[test]
-fn what_is_carried_along_is_copied_and_kept() {
+fn also_copied_objects_are_kept() {
     let case = || Case::new(ONE).namespace("ns");
     // What belongs to it does not come along; and an object with its namespace is found anywhere.
     case().carry(&["Widget ns/policy", "Secret other/credentials", "Node n"]).check(expect![[r#"
@@ -58,7 +58,7 @@ fn what_is_carried_along_is_copied_and_kept() {
 }
 
 #[test]
-fn of_a_kind_it_is_what_people_made_in_the_namespaces_that_move() {
+fn kind_alone_selects_objects_made_by_people() {
     Case::new(ONE).carry(&["Secret", "ConfigMap"]).check(expect![[r#"
         keep ConfigMap ns/bom (no rule selects it; also copied)
         keep Secret ns/pull (no rule selects it; also copied)
@@ -80,7 +80,7 @@ fn of_a_kind_it_is_what_people_made_in_the_namespaces_that_move() {
 
 /// Its owner is unknown in the target.
 #[test]
-fn what_is_owned_by_something_that_stays_is_refused() {
+fn objects_with_staying_owners_are_refused() {
     let case = || Case::new(ONE).namespace("ns").carry(&["Widget ns/owned"]);
     assert_eq!(codes(&case()), "owner-outside");
     assert_eq!(codes(&case().drop_owner("Widget")), "");
@@ -119,7 +119,7 @@ fn what_can_not_be_found_is_refused() {
 }
 
 #[test]
-fn what_controllers_on_both_sides_would_act_on_is_refused() {
+fn active_objects_are_refused() {
     let text = "
         Cluster ns/a
         Cluster other/b
@@ -164,7 +164,7 @@ fn what_controllers_on_both_sides_would_act_on_is_refused() {
 
 /// Another Cluster's keys have no business where it isn't.
 #[test]
-fn what_belongs_to_a_cluster_that_stays_is_not_carried() {
+fn objects_of_staying_clusters_are_refused() {
     let text = "
         Cluster ns/a
         Cluster ns/b
@@ -193,7 +193,7 @@ fn what_belongs_to_a_cluster_that_stays_is_not_carried() {
 }
 
 #[test]
-fn what_moves_anyway_moves_and_what_is_excluded_or_left_stays() {
+fn moves_excludes_and_leaves_outweigh_also_copy() {
     let text = "Cluster ns/a\nSecret ns/a-ca\nSecret ns/plain\nWidget ns/w\nSecret ns/below";
     let case = || Case::new(text).link("Secret ns/below", "Widget ns/w").leave("Widget ns/w");
     case().carry(&["Secret ns/a-ca"]).check(expect![[r#"
@@ -255,7 +255,7 @@ fn labelled(parts: &[&str]) -> Case {
 }
 
 #[test]
-fn what_has_a_label_is_carried_as_if_it_were_named() {
+fn labelled_objects_are_also_copied() {
     labelled(&["Secret:hand-on=yes", "Secret/keys/*:hand-on=yes", "Node:hand-on"]).check(expect![[r#"
         keep Node n (no rule selects it; also copied)
         keep Secret keys/aws (no rule selects it; also copied)
@@ -283,7 +283,7 @@ fn what_has_a_label_is_carried_as_if_it_were_named() {
 }
 
 #[test]
-fn a_label_that_nothing_has_is_noted_and_refuses_nothing() {
+fn unmatched_labels_are_noted() {
     let plan = labelled(&["Secret:hand-on=perhaps"]).plan();
     assert_eq!(plan.refusals, []);
     let notes: Vec<String> =
@@ -293,7 +293,7 @@ fn a_label_that_nothing_has_is_noted_and_refuses_nothing() {
 
 /// Nobody wants a credential to be missing because of the Cluster that it says it is for.
 #[test]
-fn what_has_a_label_and_cannot_be_carried_refuses_the_move() {
+fn labelled_objects_that_must_stay_are_refused() {
     let mut case = labelled(&["Secret:hand-on=yes"]).clusters(&["ns/a"]);
     case = case.exclude(&["Secret ns/pull"]);
     assert_eq!(codes(&case), "also-copied-excluded");
@@ -304,7 +304,7 @@ fn what_has_a_label_and_cannot_be_carried_refuses_the_move() {
 }
 
 #[test]
-fn what_has_a_label_stays_if_that_is_excluded() {
+fn excluded_labels_stay() {
     let mut case = labelled(&["Secret"]);
     case.scope.exclude.insert(selector_syntax::parse_part("Secret:hand-on=no").unwrap());
     let plan = case.plan();

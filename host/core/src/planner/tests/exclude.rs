@@ -48,7 +48,7 @@ fn what_is_excluded_stays_and_says_so() {
 }
 
 #[test]
-fn what_something_that_moves_depends_on_is_refused() {
+fn excluding_needed_objects_is_refused() {
     for (excluded, expected) in [
         // Owners, up to whole Clusters.
         (
@@ -102,7 +102,7 @@ fn what_something_that_moves_depends_on_is_refused() {
 }
 
 #[test]
-fn what_a_plugin_ties_to_it_is_refused() {
+fn excluding_objects_with_plugin_ties_is_refused() {
     let text = "Cluster ns/a\nMachine ns/m < Cluster ns/a\nWidget ns/w\nWidget ns/x\nSecret ns/s";
     refused(
         &Case::new(text).need("Machine ns/m", "Secret ns/s").exclude(&["Secret"]),
@@ -131,7 +131,7 @@ fn what_a_plugin_ties_to_it_is_refused() {
 
 /// A typo in a flag that protects something must not pass silently.
 #[test]
-fn what_does_not_exist_can_not_be_excluded() {
+fn excluding_missing_objects_is_refused() {
     for excluded in ["Secret ns/none", "Secret other/creds", "Widget", "Identity ns/id"] {
         let refusals = Case::new(ONE).exclude(&[excluded]).plan().refusals;
         let codes: Vec<_> = refusals.iter().map(|refusal| refusal.code).collect();
@@ -185,7 +185,7 @@ fn misspelled_kinds_are_corrected() {
 
 /// Its owner moves, so the source's garbage collector would take it.
 #[test]
-fn what_would_be_lost_with_its_owner_is_refused() {
+fn excluding_objects_that_would_die_is_refused() {
     let case = Case::new(ONE).exclude(&["InfraMachine"]);
     let all: Vec<Bystander<'_>> = case.inventory.objects().iter().map(Bystander::from).collect();
     let plan = case.plan();
@@ -197,7 +197,7 @@ fn what_would_be_lost_with_its_owner_is_refused() {
 }
 
 #[test]
-fn of_named_clusters_parts_can_be_excluded_too() {
+fn parts_of_named_clusters_can_be_excluded() {
     let text = "
         Cluster ns/a
         Cluster ns/b
@@ -229,7 +229,7 @@ fn of_named_clusters_parts_can_be_excluded_too() {
 
 /// It stays where it is, and still needs what it uses there.
 #[test]
-fn what_an_excluded_object_uses_is_kept_or_refused() {
+fn excluded_objects_share_what_they_use() {
     let text = "
         Cluster ns/a
         Machine ns/m < Cluster ns/a
@@ -286,7 +286,7 @@ fn what_an_excluded_object_uses_is_kept_or_refused() {
 
 /// Nobody can tell from here what a Cluster that stays will use.
 #[test]
-fn what_an_excluded_cluster_may_use_is_kept() {
+fn objects_usable_by_excluded_clusters_are_kept() {
     let text = "
         ClusterClass ns/quick
         Cluster ns/a ! class=quick
@@ -317,7 +317,7 @@ fn what_an_excluded_cluster_may_use_is_kept() {
 
 /// If Clusters are named, what uses it there is an excluded object, and not another Cluster.
 #[test]
-fn of_named_clusters_what_an_excluded_object_uses_is_kept_too() {
+fn named_clusters_keep_what_excluded_objects_use() {
     let text = "
         Cluster ns/a
         InfraCluster ns/a < Cluster ns/a ! ref=Pool/p text=creds

@@ -6,7 +6,7 @@ use crate::testing::Case;
 
 // proves: W8
 #[test]
-fn w8_all_six_purposes_of_secrets_are_recognised() {
+fn w8_all_secret_purposes_are_recognised() {
     Case::new(
         "Cluster ns/foo
          Cluster ns/foo-apiserver
@@ -40,7 +40,7 @@ fn w8_all_six_purposes_of_secrets_are_recognised() {
 }
 
 #[test]
-fn a_secret_with_an_owner_is_not_judged_by_its_name() {
+fn names_of_owned_secrets_do_not_count() {
     Case::new(
         "Cluster ns/foo
          Secret ns/foo-ca < Widget ns/unread",
@@ -69,7 +69,7 @@ fn a_cluster_comes_after_its_class() {
 
 // proves: W25
 #[test]
-fn w25_a_template_that_only_its_class_names_moves() {
+fn w25_templates_move_with_their_class() {
     Case::new(
         "ClusterClass ns/quick ! template=RemediationTemplate/r
          RemediationTemplate ns/r
@@ -85,7 +85,7 @@ fn w25_a_template_that_only_its_class_names_moves() {
 /// Anyone with permission to write classes could name objects of others.
 // proves: D15, T86
 #[test]
-fn a_class_drags_along_nothing_but_templates_of_its_own_namespace() {
+fn classes_move_only_templates_of_their_namespace() {
     for named in ["Secret/token", "Secret/kube-system/token", "InfraTemplate/other/t", "Template/t"] {
         let objects = format!(
             "ClusterClass ns/quick ! template={named}
@@ -106,7 +106,7 @@ fn a_class_drags_along_nothing_but_templates_of_its_own_namespace() {
 }
 
 #[test]
-fn a_template_that_was_not_read_is_noted() {
+fn unread_templates_are_noted() {
     Case::new("ClusterClass ns/quick ! template=RemediationTemplate/r").check(expect![[r#"
         move ClusterClass ns/quick (moves with everything it owns)
         note template-missing ClusterClass ns/quick: names RemediationTemplate ns/r, which was not read: it does not move
@@ -135,7 +135,7 @@ fn w24_an_unreadable_cluster_is_refused() {
 }
 
 #[test]
-fn a_class_that_does_not_exist_is_refused() {
+fn missing_classes_are_refused() {
     Case::new("Cluster ns/foo ! class=gone").check(expect![[r#"
         move Cluster ns/foo (moves with everything it owns)
         refuse class-missing: Cluster ns/foo uses ClusterClass ns/gone, which does not exist

@@ -47,7 +47,7 @@ fn collected(case: &Case) -> Vec<String> {
 }
 
 #[test]
-fn a_named_cluster_takes_along_what_it_needs_and_what_others_use_too_is_kept() {
+fn named_cluster_keeps_what_others_use() {
     let case = Case::new(TWO).clusters(&["ns/a"]).accept_shared("Pool");
     case.check(expect![[r#"
         keep ClusterResourceSet ns/crs (ClusterResourceSetBinding ns/a refers to it; Cluster ns/b stays and may use it too)
@@ -80,7 +80,7 @@ fn a_named_cluster_takes_along_what_it_needs_and_what_others_use_too_is_kept() {
 
 /// What one side gave out is free for the other.
 #[test]
-fn a_pool_that_clusters_on_both_sides_would_use_is_refused_unless_that_is_accepted() {
+fn shared_pools_are_refused_unless_accepted() {
     let refusals = |case: Case| {
         let refusals = case.clusters(&["ns/a"]).plan().refusals;
         let words = |refusal: Refusal| format!("{} {}", refusal.code, refusal.object.unwrap());
@@ -99,7 +99,7 @@ fn a_pool_that_clusters_on_both_sides_would_use_is_refused_unless_that_is_accept
 
 /// Found by reading the rules as somebody who wants another's objects moved, or as somebody who owns them.
 #[test]
-fn nothing_that_a_cluster_that_stays_uses_is_deleted() {
+fn objects_of_staying_clusters_are_not_deleted() {
     for (label, text, expected) in [
         (
             "a pool of the named Cluster, from which another one claims",
@@ -181,7 +181,7 @@ fn machines_are_never_shared() {
 
 /// The Cluster alone would not lead anybody to the field that refers to it.
 #[test]
-fn a_refusal_names_the_object_that_also_uses_it() {
+fn refusals_name_the_other_user() {
     let text = "Cluster ns/a\nCluster ns/b\nMachine ns/m < Cluster ns/a
         InfraCluster ns/b < Cluster ns/b ! ref=Machine/m";
     let plan = Case::new(text).clusters(&["ns/a"]).plan();
@@ -194,7 +194,7 @@ fn a_refusal_names_the_object_that_also_uses_it() {
 
 /// It would be kept, and then collected with its owner.
 #[test]
-fn what_is_kept_for_another_cluster_and_owned_by_the_named_one_is_refused() {
+fn kept_objects_must_outlive_their_owners() {
     let case = Case::new(
         "Cluster ns/a\nCluster ns/b\nControl ns/a < Cluster ns/a\nSecret ns/a-kubeconfig < Control ns/a
          InfraCluster ns/b < Cluster ns/b ! text=a-kubeconfig",
@@ -207,7 +207,7 @@ fn what_is_kept_for_another_cluster_and_owned_by_the_named_one_is_refused() {
 
 /// What a plugin says that something staying needs is not deleted either.
 #[test]
-fn what_a_host_that_stays_needs_is_kept() {
+fn needs_of_staying_hosts_are_kept() {
     let case = Case::new(
         "Cluster ns/a\nCluster ns/b\nSecret ns/s ! of=a move\nMachine ns/mb < Cluster ns/b\nHost ns/hb",
     );
@@ -217,7 +217,7 @@ fn what_a_host_that_stays_needs_is_kept() {
 }
 
 #[test]
-fn all_clusters_named_is_all_of_them_with_what_they_refer_to() {
+fn naming_all_clusters_moves_their_references() {
     let case = Case::new(TWO).clusters(&["ns/a", "ns/b"]);
     let (named, all) = (case.plan(), Case::new(TWO).plan());
     let not_referred: Vec<_> = keys(&all).difference(&keys(&named)).cloned().collect();
@@ -264,7 +264,7 @@ fn what_bodies_name_comes_along() {
 
 /// Who may create Machines may write what they like into their references.
 #[test]
-fn what_says_that_it_is_another_clusters_is_not_taken_along_unnamed() {
+fn objects_claimed_by_unnamed_clusters_stay() {
     let case = |text: &str| Case::new(text).clusters(&["ns/a"]);
     for (text, label) in [
         // Its only owner is another Cluster's, but it says whose it is.
@@ -298,7 +298,7 @@ fn what_says_that_it_is_another_clusters_is_not_taken_along_unnamed() {
 }
 
 #[test]
-fn what_two_clusters_own_is_copied_and_kept() {
+fn objects_of_two_clusters_are_kept() {
     let case = Case::new(
         "Cluster ns/a
          Cluster ns/b
@@ -330,7 +330,7 @@ fn what_two_clusters_own_is_copied_and_kept() {
 }
 
 #[test]
-fn what_dies_with_its_owner_is_named_although_it_is_another_clusters() {
+fn lost_dependents_of_other_clusters_are_listed() {
     let case = Case::new(
         "Cluster ns/a
          Cluster ns/b
@@ -371,7 +371,7 @@ fn classes_that_share_a_template_come_together() {
 }
 
 #[test]
-fn a_cluster_that_is_not_there_is_refused_beside_one_that_is() {
+fn missing_clusters_are_refused() {
     let text = "Cluster ns/a\nCluster ns/b\nCluster other/c";
     Case::new(text).clusters(&["ns/a", "ns/c"]).check(expect![[r#"
         move Cluster ns/a (moves with everything it owns)
@@ -386,7 +386,7 @@ fn a_cluster_that_is_not_there_is_refused_beside_one_that_is() {
 }
 
 #[test]
-fn what_a_plugin_links_or_needs_follows_its_cluster() {
+fn plugin_links_and_needs_follow_their_cluster() {
     Case::new(
         "Cluster ns/a
          Cluster ns/b
@@ -418,7 +418,7 @@ fn what_a_plugin_links_or_needs_follows_its_cluster() {
 }
 
 #[test]
-fn an_owner_that_moves_by_itself_comes_along_and_one_of_another_cluster_is_refused() {
+fn owners_of_other_clusters_are_refused() {
     Case::new(
         "Cluster ns/a < External ns/e
          External ns/e
@@ -439,7 +439,7 @@ fn an_owner_that_moves_by_itself_comes_along_and_one_of_another_cluster_is_refus
 }
 
 #[test]
-fn a_namespace_that_only_has_what_is_referred_to_does_not_move() {
+fn namespaces_with_only_references_stay() {
     let plan = Case::new(
         "Cluster ns/a ! class=classes/quick
          ClusterClass classes/quick
@@ -454,7 +454,7 @@ fn a_namespace_that_only_has_what_is_referred_to_does_not_move() {
 
 /// Hosts belong to Clusters by label alone where no plugin says more.
 #[test]
-fn what_moves_by_itself_and_says_whose_it_is_goes_with_its_cluster() {
+fn claimed_roots_go_with_their_cluster() {
     let case = Case::new(
         "Cluster ns/a
          Cluster ns/b
@@ -483,7 +483,7 @@ fn what_moves_by_itself_and_says_whose_it_is_goes_with_its_cluster() {
 /// An address of a pool for all namespaces stays where it was given out when its Cluster moves; the next Cluster must not be
 /// refused because of it.
 #[test]
-fn what_is_below_a_cluster_scoped_root_is_on_both_sides_anyway() {
+fn dependents_of_cluster_scoped_roots_are_kept() {
     let case = Case::new(
         "Identity pool
          Cluster ns/b

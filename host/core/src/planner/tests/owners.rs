@@ -11,7 +11,7 @@ use crate::request::scope::{Namespaces, Scope};
 use crate::testing::{Case, objects};
 
 #[test]
-fn w3_an_object_with_some_owners_in_the_set_is_copied_with_those() {
+fn w3_copies_keep_their_selected_owners() {
     Case::new(
         "Cluster ns/foo
          Secret ns/s < Cluster ns/foo, Widget ns/unread, InfraMachineTemplate ns/stays
@@ -27,7 +27,7 @@ fn w3_an_object_with_some_owners_in_the_set_is_copied_with_those() {
 
 // proves: D11, I5, W3
 #[test]
-fn w3_an_object_whose_owner_was_not_read_is_refused() {
+fn w3_objects_with_unread_owners_are_refused() {
     Case::new("Secret ns/s < Widget ns/unread ! move").check(expect![[r#"
         move Secret ns/s (labelled for move) without Widget unread
         refuse owner-outside: Secret ns/s would move, but nothing that owns it does: it is owned by Widget unread, which was not read
@@ -37,7 +37,7 @@ fn w3_an_object_whose_owner_was_not_read_is_refused() {
 
 // proves: W3
 #[test]
-fn w3_a_root_below_something_that_stays_is_refused_with_the_whole_chain() {
+fn w3_refusals_name_the_chain_of_owners() {
     Case::new(
         "Cluster ns/foo < Hosted ns/h
          Hosted ns/h < Fleet ns/f
@@ -81,7 +81,7 @@ fn an_owner_may_be_dropped_by_kind() {
 }
 
 #[test]
-fn dropping_a_kind_keeps_references_to_owners_that_move() {
+fn dropped_kinds_keep_references_to_moved_owners() {
     Case::new(
         "Cluster ns/foo
          Secret ns/s < Cluster ns/foo",
@@ -95,14 +95,14 @@ fn dropping_a_kind_keeps_references_to_owners_that_move() {
 
 // proves: W4
 #[test]
-fn w4_an_owner_that_is_only_a_name_is_no_cluster_of_the_plan() {
+fn w4_unread_owners_are_not_in_plans() {
     let case = Case::new("Secret ns/s < Cluster other/gone ! move");
     assert_eq!(case.plan().count_clusters(), 0);
 }
 
 // proves: I5, W3
 #[test]
-fn w3_an_owner_cycle_is_refused_and_named() {
+fn w3_owner_cycles_are_refused() {
     Case::new(
         "Cluster ns/foo
          Claim ns/a < Claim ns/b, Cluster ns/foo
@@ -122,7 +122,7 @@ fn w3_an_owner_cycle_is_refused_and_named() {
 }
 
 #[test]
-fn an_object_that_owns_itself_is_a_cycle() {
+fn objects_that_own_themselves_are_cycles() {
     Case::new("Cluster ns/foo < Cluster ns/foo").check(expect![[r#"
         move Cluster ns/foo (moves with everything it owns)
         refuse owner-cycle: owner references form a cycle: Cluster ns/foo is owned by Cluster ns/foo
@@ -131,7 +131,7 @@ fn an_object_that_owns_itself_is_a_cycle() {
 }
 
 #[test]
-fn a_cycle_is_opened_by_dropping_a_kind_in_it() {
+fn dropping_a_kind_opens_its_cycle() {
     Case::new(
         "Cluster ns/foo < Claim ns/a
          Claim ns/a < Cluster ns/foo",
@@ -146,7 +146,7 @@ fn a_cycle_is_opened_by_dropping_a_kind_in_it() {
 
 // proves: W11
 #[test]
-fn w11_the_version_in_an_owner_reference_does_not_matter() {
+fn w11_versions_in_owner_references_are_ignored() {
     let mut objects = crate::testing::objects("Cluster ns/foo");
     let mut body = crate::testing::objects("Machine ns/m < Cluster ns/foo")[0].value().unwrap();
     body["metadata"]["ownerReferences"][0]["apiVersion"] = "cluster.x-k8s.io/v1alpha3".into();
@@ -161,7 +161,7 @@ fn w11_the_version_in_an_owner_reference_does_not_matter() {
 
 // proves: D16, W18
 #[test]
-fn w18_an_object_that_is_being_deleted_is_refused() {
+fn w18_objects_being_deleted_are_refused() {
     Case::new(
         "Cluster ns/foo
          Machine ns/m < Cluster ns/foo ! deleting
@@ -178,7 +178,7 @@ fn w18_an_object_that_is_being_deleted_is_refused() {
 
 /// Anyone with permission to create an object can put anything into its references.
 #[test]
-fn an_owner_that_is_named_as_something_else_is_refused() {
+fn misnamed_owners_are_refused() {
     let misnamed = |change: fn(&mut Value)| {
         let mut objects = objects("Cluster ns/c\nCluster other/c\nSecret ns/s < Cluster ns/c");
         let secret = objects.pop().unwrap();

@@ -5,7 +5,7 @@ use expect_test::expect;
 use crate::testing::Case;
 
 #[test]
-fn a_link_makes_an_object_of_an_unlabelled_kind_move_after_what_it_belongs_to() {
+fn linked_objects_of_unlabelled_kinds_move() {
     Case::new(
         "Cluster ns/foo
          BareMetalHost ns/host
@@ -22,7 +22,7 @@ fn a_link_makes_an_object_of_an_unlabelled_kind_move_after_what_it_belongs_to() 
 }
 
 #[test]
-fn a_link_to_something_that_was_not_read_is_noted() {
+fn links_to_unread_objects_are_noted() {
     Case::new("BareMetalHost ns/host")
         .link("BareMetalHost ns/host", "Cluster ns/gone")
         .check(expect![[r#"
@@ -67,7 +67,7 @@ fn links_outside_of_a_cycle_still_order() {
 }
 
 #[test]
-fn a_need_moves_the_named_object_alone_and_its_needs() {
+fn needs_move_objects_without_dependents() {
     Case::new(
         "Cluster ns/foo
          Machine ns/m < Cluster ns/foo
@@ -92,7 +92,7 @@ fn a_need_moves_the_named_object_alone_and_its_needs() {
 }
 
 #[test]
-fn a_leave_outweighs_a_need_and_says_so() {
+fn leaves_outweigh_needs() {
     Case::new(
         "Cluster ns/foo
          Machine ns/m < Cluster ns/foo
@@ -109,7 +109,7 @@ fn a_leave_outweighs_a_need_and_says_so() {
 }
 
 #[test]
-fn what_something_that_stays_needs_too_is_kept() {
+fn objects_needed_by_staying_ones_are_kept() {
     Case::new(
         "Cluster ns/foo
          Machine ns/m < Cluster ns/foo
@@ -130,7 +130,7 @@ fn what_something_that_stays_needs_too_is_kept() {
 }
 
 #[test]
-fn a_left_object_stays_with_what_is_below_it_alone() {
+fn left_objects_stay_with_their_dependents() {
     Case::new(
         "Cluster ns/foo
          Claim ns/left < Cluster ns/foo
@@ -150,7 +150,7 @@ fn a_left_object_stays_with_what_is_below_it_alone() {
 }
 
 #[test]
-fn a_class_of_a_cluster_that_a_plugin_leaves_is_kept() {
+fn classes_of_left_clusters_are_kept() {
     Case::new(
         "Cluster ns/foo ! class=quick
          ClusterClass ns/quick",

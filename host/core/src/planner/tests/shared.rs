@@ -5,7 +5,7 @@ use expect_test::expect;
 use crate::testing::Case;
 
 #[test]
-fn a_class_of_another_namespace_is_copied_with_its_templates_and_kept() {
+fn foreign_classes_are_kept_with_their_templates() {
     Case::new(
         "Cluster ns/foo ! class=classes/quick
          ClusterClass classes/quick
@@ -21,7 +21,7 @@ fn a_class_of_another_namespace_is_copied_with_its_templates_and_kept() {
 
 // proves: W4
 #[test]
-fn w4_a_template_of_a_second_class_that_was_not_read_is_copied_with_the_owner_that_was() {
+fn w4_templates_keep_only_their_read_owners() {
     Case::new(
         "Cluster ns/foo ! class=classes/quick
          ClusterClass classes/quick
@@ -37,7 +37,7 @@ fn w4_a_template_of_a_second_class_that_was_not_read_is_copied_with_the_owner_th
 }
 
 #[test]
-fn a_class_of_another_namespace_without_a_template_is_refused() {
+fn foreign_classes_with_missing_templates_are_refused() {
     Case::new(
         "Cluster ns/foo ! class=classes/quick
          ClusterClass classes/quick ! template=InfraClusterTemplate/gone",
@@ -52,7 +52,7 @@ fn a_class_of_another_namespace_without_a_template_is_refused() {
 }
 
 #[test]
-fn a_class_that_a_cluster_elsewhere_uses_is_kept_with_its_templates() {
+fn classes_used_elsewhere_are_kept() {
     Case::new(
         "Cluster ns/foo ! class=quick
          ClusterClass ns/quick
@@ -75,7 +75,7 @@ fn a_class_that_a_cluster_elsewhere_uses_is_kept_with_its_templates() {
 }
 
 #[test]
-fn a_cluster_elsewhere_that_can_not_be_read_may_use_any_class() {
+fn unreadable_clusters_elsewhere_are_refused() {
     Case::new("ClusterClass ns/quick")
         .namespace("ns")
         .elsewhere("Cluster other/bar ! broken")
@@ -88,7 +88,7 @@ fn a_cluster_elsewhere_that_can_not_be_read_may_use_any_class() {
 
 // proves: T86
 #[test]
-fn nothing_of_another_namespace_moves_by_kind_not_even_below_a_shared_class() {
+fn foreign_objects_do_not_move_by_kind() {
     Case::new(
         "Cluster ns/foo ! class=classes/quick
          ClusterClass classes/quick
@@ -113,7 +113,7 @@ fn nothing_of_another_namespace_moves_by_kind_not_even_below_a_shared_class() {
 }
 
 #[test]
-fn all_namespaces_move_together_and_nothing_is_shared() {
+fn all_namespaces_move_without_sharing() {
     Case::new(
         "Cluster a/foo ! class=classes/quick
          ClusterClass classes/quick
@@ -127,7 +127,7 @@ fn all_namespaces_move_together_and_nothing_is_shared() {
 }
 
 #[test]
-fn global_objects_and_what_is_below_them_are_copied_and_kept() {
+fn cluster_scoped_hierarchies_are_kept() {
     Case::new(
         "Identity id
          Secret provider-system/id-credentials < Identity id
@@ -142,7 +142,7 @@ fn global_objects_and_what_is_below_them_are_copied_and_kept() {
 }
 
 #[test]
-fn a_cluster_below_a_global_object_moves_all_the_same() {
+fn clusters_below_cluster_scoped_objects_move() {
     Case::new(
         "Identity id
          Cluster ns/foo < Identity id

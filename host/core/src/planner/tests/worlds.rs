@@ -106,7 +106,7 @@ fn each(test: impl Fn(&str, &[Object], &Scope, &Plan)) {
 }
 
 #[test]
-fn a_plan_depends_on_no_order_of_lists() {
+fn plans_ignore_the_order_of_lists() {
     let seed = std::cell::Cell::new(0);
     each(|at, objects, scope, plan| {
         seed.set(seed.get() + 1);
