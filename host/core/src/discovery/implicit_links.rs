@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::discovery::inventory::Inventory;
 use crate::messages::refusal::Refusal;
+pub use crate::objects::kind::{is_cluster, is_cluster_class};
 use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER};
 use crate::{GroupKind, Key, Object, ObjectError, OwnerReference};
 
@@ -48,16 +49,6 @@ impl TemplateReference {
 pub fn kubeconfig_of(cluster: &Key) -> Key {
     let name = format!("{}-kubeconfig", cluster.name);
     Key::new(GroupKind::new("", "Secret"), cluster.namespace.as_deref(), name)
-}
-
-/// Returns true if the kind is Cluster.
-pub fn is_cluster(kind: &GroupKind) -> bool {
-    kind.is(GROUP_CLUSTER, "Cluster")
-}
-
-/// Returns true if the kind is ClusterClass.
-pub fn is_cluster_class(kind: &GroupKind) -> bool {
-    kind.is(GROUP_CLUSTER, "ClusterClass")
 }
 
 /// The classes that Clusters use and that are not among these objects: they live in another namespace, or don't exist. A Cluster

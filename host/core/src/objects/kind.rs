@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::objects::names::GROUP_CLUSTER;
+
 /// API group and kind of an object, independent of the version in which it is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupKind {
@@ -49,6 +51,16 @@ impl GroupKind {
     pub fn is_secret(&self) -> bool {
         self.is("", "Secret")
     }
+}
+
+/// Returns true if the kind is Cluster.
+pub fn is_cluster(kind: &GroupKind) -> bool {
+    kind.is(GROUP_CLUSTER, "Cluster")
+}
+
+/// Returns true if the kind is ClusterClass.
+pub fn is_cluster_class(kind: &GroupKind) -> bool {
+    kind.is(GROUP_CLUSTER, "ClusterClass")
 }
 
 /// Returns true for groups of Kubernetes itself. All other groups have a domain. `k8s.io` is reserved for Kubernetes, except for

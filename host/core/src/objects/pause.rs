@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::objects::kind::{is_cluster, is_cluster_class};
 use crate::objects::object::{Meta, Object, ObjectError};
 use crate::objects::{merge, names};
 
@@ -26,7 +27,7 @@ pub fn pause_patch(object: &Object) -> Result<Option<Value>, ObjectError> {
     if is_paused(object)? {
         return Ok(None);
     }
-    Ok(Some(if is_cluster(object) {
+    Ok(Some(if is_cluster(&object.kind.group_kind) {
         json!({"spec": {"paused": true}})
     } else {
         json!({"metadata": {"annotations": {names::PAUSED: ""}}})
@@ -49,9 +50,9 @@ pub fn is_out_of_date(meta: &Meta, move_id: &str) -> bool {
 
 /// Returns the patch that unpauses a Cluster or a class, regardless of the origin of the pause.
 pub fn unpause_patch(object: &Object) -> Option<Value> {
-    if is_cluster(object) {
+    if is_cluster(&object.kind.group_kind) {
         Some(json!({"spec": {"paused": null}}))
-    } else if object.kind.group_kind.is(names::GROUP_CLUSTER, "ClusterClass") {
+    } else if is_cluster_class(&object.kind.group_kind) {
         Some(json!({"metadata": {"annotations": {names::PAUSED: null}}}))
     } else {
         None
@@ -148,7 +149,7 @@ pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
     if object.meta.has_annotation(names::PAUSED) {
         return Ok(true);
     }
-    Ok(is_cluster(object) && object.view::<View>()?.spec.paused == Some(true))
+    Ok(is_cluster(&object.kind.group_kind) && object.view::<View>()?.spec.paused == Some(true))
 }
 
 /// Returns the field manager that set the pause in a Cluster's spec; none if this program is among the managers, or if the server
@@ -233,10 +234,6 @@ pub(crate) fn read_conditions(object: &Object) -> Result<Vec<Condition>, ObjectE
     let mut all = status.v1beta2.unwrap_or_default().conditions;
     all.extend(status.conditions);
     Ok(all)
-}
-
-fn is_cluster(object: &Object) -> bool {
-    object.kind.group_kind.is(names::GROUP_CLUSTER, "Cluster")
 }
 
 #[cfg(test)]
