@@ -86,6 +86,11 @@ fn explanation_of(risk: Risk) -> Explanation {
             "The copy refers to a namespace that doesn't exist in the target, or to another one of that name.",
             "Change the field before the move, or keep the namespace's name.",
         ),
+        Risk::Dangling => (
+            "An object that moves names another one, such as its credentials, which stays and isn't in the target.",
+            "The target's controllers can't reconcile the moved object until the other one exists there.",
+            "Copy the object with --also-copy, label it so that it moves, or create it in the target first.",
+        ),
         Risk::AlreadyPaused => (
             "A Cluster was paused before the move.",
             "The copy stays paused: no controller reconciles it until a user unpauses it. Nothing shows that the target's \

@@ -7,9 +7,11 @@
 //! | `served_versions` | kinds and versions that the target serves |
 //! | `providers` | providers that the target runs |
 //! | `collateral` | objects that stay and would lose their owners |
+//! | `dangling` | objects that stay and would be missing in the target |
 //! | `garbage_collector` | a simulation of the garbage collector |
 
 pub mod collateral;
+pub mod dangling;
 pub(crate) mod garbage_collector;
 pub mod preflight;
 pub mod providers;

@@ -193,6 +193,10 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         Remedy::AcceptOldNamespace { kind } => {
             format!("keep the old name there: {}", risk_flags(Risk::OldNamespace, [kind]).concat())
         }
+        Remedy::AlsoCopy { part } => format!("copy it, too: --also-copy {}", quote(&part.to_string())),
+        Remedy::AcceptDangling { kind } => {
+            format!("move without it: {}", risk_flags(Risk::Dangling, [kind]).concat())
+        }
         Remedy::MapNamespace { namespace } => {
             let map = quote(&format!("{namespace}=NEW"));
             format!("give namespace {namespace} another name there: --map-namespace {map}")
@@ -487,6 +491,8 @@ mod tests {
             Remedy::StartFinishingAgent,
             Remedy::WaitForLink,
             Remedy::NameClusterToPause { cluster: other },
+            Remedy::AlsoCopy { part: Part::of_kind(kind()) },
+            Remedy::AcceptDangling { kind: kind() },
         ]
     }
 
@@ -550,6 +556,8 @@ mod tests {
             Remedy::StartFinishingAgent => 54,
             Remedy::WaitForLink => 55,
             Remedy::NameClusterToPause { .. } => 56,
+            Remedy::AlsoCopy { .. } => 57,
+            Remedy::AcceptDangling { .. } => 58,
         }
     }
 

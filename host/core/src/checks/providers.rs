@@ -51,6 +51,11 @@ impl Provider {
         })
     }
 
+    /// Returns true if this is the infrastructure provider of a name.
+    pub(crate) fn is_infrastructure_provider(&self, name: &str) -> bool {
+        self.kind_of == "InfrastructureProvider" && self.name == name
+    }
+
     fn is_same(&self, other: &Self) -> bool {
         self.name == other.name && self.kind_of == other.kind_of
     }

@@ -102,6 +102,16 @@ pub enum Remedy {
         /// The kind.
         kind: GroupKind,
     },
+    /// Also copy an object that no rule selects.
+    AlsoCopy {
+        /// The object.
+        part: Part,
+    },
+    /// Move although an object of this kind, which moved objects need, is missing in the target.
+    AcceptDangling {
+        /// The kind.
+        kind: GroupKind,
+    },
     /// Give a namespace another name in the target.
     MapNamespace {
         /// Name of the namespace in the source.
@@ -276,6 +286,7 @@ impl Remedy {
             Self::MoveWithoutPlugin { kind } => of_kind(Risk::NoPlugin, kind),
             Self::AcceptShared { kind } => of_kind(Risk::Shared, kind),
             Self::AcceptOldNamespace { kind } => of_kind(Risk::OldNamespace, kind),
+            Self::AcceptDangling { kind } => of_kind(Risk::Dangling, kind),
             Self::AcceptChanged { kinds } => of_kinds(Risk::CopyChanged, kinds),
             Self::MovePaused => Risk::AlreadyPaused.into(),
             Self::MoveUnprovisioned => Risk::Unprovisioned.into(),

@@ -22,6 +22,8 @@ pub enum Risk {
     Shared,
     /// Objects of these kinds contain the old name of a mapped namespace.
     OldNamespace,
+    /// Objects of these kinds stay, and moved objects that need them don't find them in the target.
+    Dangling,
     /// Clusters that a user paused move, and stay paused.
     AlreadyPaused,
     /// Clusters and Machines that are still being provisioned move.
@@ -54,12 +56,13 @@ pub enum Risk {
 
 impl Risk {
     /// All risks.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::OwnerDropped,
         Self::DependentsLost,
         Self::NoPlugin,
         Self::Shared,
         Self::OldNamespace,
+        Self::Dangling,
         Self::AlreadyPaused,
         Self::Unprovisioned,
         Self::SourceMayRun,
@@ -116,6 +119,13 @@ impl Risk {
                 Extent::Scope,
                 &[Move, StartHandover, Plan, Pivot],
                 "objects of these kinds keep the old name of a mapped namespace",
+            ),
+            Self::Dangling => Row(
+                "dangling",
+                Kinds::Each,
+                Extent::Scope,
+                &[Move, StartHandover, Plan, Pivot],
+                "objects of these kinds, which moved objects need, are missing in the target",
             ),
             Self::AlreadyPaused => Row(
                 "already-paused",

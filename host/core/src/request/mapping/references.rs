@@ -343,7 +343,8 @@ fn paths_of_kind(rows: &'static [Row], kind: &GroupKind) -> impl Iterator<Item =
     of_kind.flat_map(|(_, _, paths)| paths.iter().copied())
 }
 
-fn visit_path(value: &mut Value, path: &str, with: &mut dyn FnMut(&mut Value)) {
+/// Calls a function with each value at a path. `[]` stands for each item of a list.
+pub(crate) fn visit_path(value: &mut Value, path: &str, with: &mut dyn FnMut(&mut Value)) {
     let (step, rest) = match path.split_once('.') {
         Some((step, rest)) => (step, Some(rest)),
         None => (path, None),

@@ -1,0 +1,281 @@
+//! Objects that stay in the source although objects that move can't work without them: credentials, identities, zones.
+//!
+//! The table of fields decides what is needed, because a name alone proves nothing. The search begins at the objects that move,
+//! and continues through objects that stay: an identity needs its Secret. Cluster-scoped objects and identities count only where
+//! something refers to them, and templates only where something other than a class does: a class's patches may change them.
+//!
+//! Whether an object exists on a side is unknown here: callers look up what [`Search::take_unknown`] returns.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::checks::providers::Provider;
+use crate::discovery::body_references::Mentions;
+use crate::discovery::dangerous_kinds::is_passive;
+use crate::discovery::implicit_links::{TEMPLATE, is_cluster_class};
+use crate::discovery::inventory::Inventory;
+use crate::messages::refusal::{Refusal, some_of};
+use crate::messages::remedy::Remedy;
+use crate::messages::shell::Kubectl;
+use crate::objects::names::{GROUP_CLUSTER, LABEL_MOVE};
+use crate::objects::selector::Part;
+use crate::plan::{Plan, StayReason};
+use crate::request::mapping::references::visit_path;
+use crate::request::scope::Scope;
+use crate::{GroupKind, Key, Object, Side};
+
+mod table;
+mod zones;
+
+use table::{INFRASTRUCTURE, NamedKind, find_rows};
+
+/// Code of the refusal.
+pub const WOULD_DANGLE: &str = "would-dangle";
+
+/// Most objects that a message names.
+const MAX_LISTED_NAMES: usize = 2;
+
+/// Objects that their providers create by themselves.
+const CREATED_BY_PROVIDERS: [(&str, &str); 1] = [("AWSClusterControllerIdentity", "default")];
+
+/// An object that another one needs. It has several possible keys if its provider runs several times.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Referent {
+    /// Keys in the source.
+    pub source: Vec<Key>,
+    /// Keys in the target, by the source's names of namespaces; empty if unknown.
+    pub target: Vec<Key>,
+}
+
+/// A field that names a referent.
+struct Reference {
+    by: Key,
+    path: String,
+    /// The object that moves, from which references lead here.
+    root: Key,
+}
+
+/// A search for objects that stay and would be missing in the target.
+pub struct Search<'a> {
+    inventory: &'a Inventory,
+    plan: &'a Plan,
+    scope: &'a Scope,
+    source_providers: &'a [Provider],
+    target_providers: Option<&'a [Provider]>,
+    references: BTreeMap<Referent, Vec<Reference>>,
+    unknown: Vec<Referent>,
+    missing: BTreeMap<Referent, Object>,
+}
+
+/// Returns true if the search needs the target's providers.
+pub fn should_read_target_providers(inventory: &Inventory) -> bool {
+    inventory.objects().iter().any(table::has_secret_of_provider)
+}
+
+impl<'a> Search<'a> {
+    /// Begins at the objects that move. `target_providers` are none if they are unknown.
+    pub fn new(
+        inventory: &'a Inventory,
+        plan: &'a Plan,
+        scope: &'a Scope,
+        source_providers: &'a [Provider],
+        target_providers: Option<&'a [Provider]>,
+    ) -> Self {
+        let mut search = Self {
+            inventory,
+            plan,
+            scope,
+            source_providers,
+            target_providers,
+            references: BTreeMap::new(),
+            unknown: Vec::new(),
+            missing: BTreeMap::new(),
+        };
+        for object in search.find_roots() {
+            search.follow_references(&object.key(), object);
+        }
+        search
+    }
+
+    /// The objects that are used by themselves.
+    fn find_roots(&self) -> Vec<&'a Object> {
+        let steps: BTreeSet<usize> = self.plan.steps.iter().map(|step| step.object).collect();
+        let object = |index: &usize| self.inventory.get(*index);
+        let has_rows =
+            |index: &&usize| object(index).is_some_and(|it| find_rows(&it.kind.group_kind).next().is_some());
+        let is_template = |it: &Object| it.kind.group_kind.kind.ends_with(TEMPLATE);
+        let (templates, others): (Vec<usize>, Vec<usize>) =
+            steps.iter().filter(has_rows).partition(|index| object(index).is_some_and(is_template));
+        let mentions = Mentions::from_inventory(self.inventory, templates.iter().copied());
+        // Machines of an old MachineSet have their own copies of what its template says.
+        let uses = |kind: &GroupKind| !is_cluster_class(kind) && !kind.is(GROUP_CLUSTER, "MachineSet");
+        let is_used = |template: &usize| {
+            let mut users = mentions.objects_naming(*template).filter(|user| steps.contains(user));
+            users.any(|user| object(&user).is_some_and(|user| uses(&user.kind.group_kind)))
+        };
+        let by_itself = |it: &&Object| it.kind.namespaced && !it.kind.group_kind.kind.ends_with("Identity");
+        let others = others.iter().filter_map(object).filter(by_itself);
+        others.chain(templates.iter().filter(|template| is_used(template)).filter_map(object)).collect()
+    }
+
+    /// Adds the references of an object, and follows them to objects that move.
+    fn follow_references(&mut self, root: &Key, object: &Object) {
+        for (path, referent) in self.find_referents(object) {
+            let reference = Reference { by: object.key(), path, root: root.clone() };
+            let known = self.references.entry(referent.clone()).or_default();
+            known.push(reference);
+            if known.len() > 1 || referent.source.iter().any(is_created_by_provider) {
+                continue;
+            }
+            match self.plan.steps.iter().find(|step| referent.target.contains(&step.key)) {
+                Some(step) => {
+                    if let Some(next) = self.inventory.get(step.object) {
+                        self.follow_references(root, next);
+                    }
+                }
+                None => self.unknown.push(referent),
+            }
+        }
+    }
+
+    /// Returns what an object needs, with the path that says so.
+    fn find_referents(&self, object: &Object) -> Vec<(String, Referent)> {
+        let kind = &object.kind.group_kind;
+        let mut found = Vec::new();
+        // Other checks refuse an object that can't be read.
+        let Some(mut body) = find_rows(kind).next().and_then(|_| object.value().ok()) else { return found };
+        for row in find_rows(kind) {
+            let Some(named) = row.find_named(&body) else { continue };
+            visit_path(&mut body, row.parent, &mut |parent| {
+                let text = |field| parent.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+                if let Some(name) = text(row.name) {
+                    let namespace = text("namespace").or(object.meta.namespace.as_deref());
+                    let referent = self.locate_referent(named, namespace, name);
+                    found.extend(referent.map(|referent| (format!("{}.{}", row.parent, row.name), referent)));
+                }
+            });
+        }
+        let zones = zones::find_selected_zones(kind, &body, self.inventory).into_iter();
+        found.extend(zones.map(|zone| (zones::SELECTOR.to_owned(), Referent::with_key(zone))));
+        found
+    }
+
+    fn locate_referent(&self, named: NamedKind, namespace: Option<&str>, name: &str) -> Option<Referent> {
+        let (provider, usual) = match named {
+            NamedKind::InNamespace(kind) => {
+                return Some(Referent::with_key(key_of_kind(kind, Some(namespace?), name)));
+            }
+            NamedKind::ClusterScoped(kind) => return Some(Referent::with_key(key_of_kind(kind, None, name))),
+            NamedKind::SecretOfProvider(provider, usual) => (provider, usual),
+        };
+        let namespaces = |providers: &'a [Provider]| -> BTreeSet<&'a str> {
+            let of_name = providers.iter().filter(|it| it.is_infrastructure_provider(provider));
+            of_name.map(|provider| provider.namespace.as_str()).collect()
+        };
+        let or_else = |found: BTreeSet<&'a str>, other: &BTreeSet<&'a str>| match found.is_empty() {
+            true => other.clone(),
+            false => found,
+        };
+        let source = or_else(namespaces(self.source_providers), &BTreeSet::from([usual]));
+        let map = &self.scope.namespace_map;
+        let named_in_source = |name: &'a str| map.in_source(name);
+        let target = self.target_providers.map(|providers| {
+            or_else(namespaces(providers).into_iter().map(named_in_source).collect(), &source)
+        });
+        let keys = |namespaces: BTreeSet<&str>| {
+            namespaces.into_iter().map(|namespace| key_of_kind("Secret", Some(namespace), name)).collect()
+        };
+        Some(Referent { target: target.map(keys).unwrap_or_default(), source: keys(source) })
+    }
+
+    /// Returns the referents, each once, whose existence must be looked up next.
+    pub fn take_unknown(&mut self) -> Vec<Referent> {
+        std::mem::take(&mut self.unknown)
+    }
+
+    /// Adds an object that only the source has, and follows its references.
+    pub fn add_missing(&mut self, referent: Referent, object: Object) {
+        let root = self.references.get(&referent).and_then(|all| all.first()).map(|first| first.root.clone());
+        if let Some(root) = root {
+            self.follow_references(&root, &object);
+        }
+        self.missing.insert(referent, object);
+    }
+
+    /// Returns a refusal for each missing object.
+    pub fn into_refusals(self) -> Vec<Refusal> {
+        let refusal = |(referent, object): (&Referent, &Object)| {
+            let references = self.references.get(referent)?;
+            let first = references.first()?;
+            let key = object.key();
+            let users: Vec<&Key> = references.iter().map(|reference| &reference.by).collect();
+            let of_root = match first.root == first.by {
+                true => String::new(),
+                false => format!(", which {} uses", first.root),
+            };
+            let message = format!(
+                "{key} stays and isn't in the target, but is needed by {} ({}){of_root}",
+                some_of(&users, MAX_LISTED_NAMES),
+                first.path
+            );
+            let accept = Remedy::AcceptDangling { kind: key.group_kind.clone() };
+            let mut remedies = self.find_remedies(referent, object);
+            remedies.push(accept);
+            let first = remedies.remove(0);
+            let refusal = Refusal::source(WOULD_DANGLE, key, message, first);
+            Some(remedies.into_iter().fold(refusal, Refusal::with_remedy))
+        };
+        self.missing.iter().filter_map(refusal).collect()
+    }
+
+    /// Returns the ways to have an object in the target.
+    fn find_remedies(&self, referent: &Referent, object: &Object) -> Vec<Remedy> {
+        let key = object.key();
+        let stay = self.plan.stays.iter().find(|stay| stay.key == key).map(|stay| &stay.reason);
+        match stay {
+            Some(StayReason::Excluded) => {
+                let parts = self.inventory.parts_covering(&self.scope.exclude, [&key]);
+                return vec![Remedy::LeaveOutExclude { parts }];
+            }
+            Some(StayReason::OfOtherCluster { cluster }) => {
+                return vec![Remedy::NameCluster { cluster: cluster.clone() }];
+            }
+            _ => {}
+        }
+        let mut remedies = Vec::new();
+        if is_passive(&key.group_kind) && referent.target.contains(&key) {
+            remedies.push(Remedy::AlsoCopy { part: Part::of_object(&key) });
+        }
+        let moves = key.namespace.as_ref().is_none_or(|namespace| self.plan.moving.contains(namespace));
+        if moves && object.kind.is_always_read() {
+            let label = Kubectl::object(Side::Source, "label", &key, &[&format!("{LABEL_MOVE}=")]);
+            remedies.push(Remedy::kubectl("let it move, too: ", label, ""));
+        }
+        if remedies.is_empty() {
+            remedies.push("create it in the target before the move".into());
+        }
+        remedies
+    }
+}
+
+impl Referent {
+    /// The referent that has one key on both sides.
+    fn with_key(key: Key) -> Self {
+        Self { source: vec![key.clone()], target: vec![key] }
+    }
+}
+
+fn key_of_kind(kind: &str, namespace: Option<&str>, name: &str) -> Key {
+    let group = if kind == "Secret" { "" } else { INFRASTRUCTURE };
+    Key::new(GroupKind::new(group, kind), namespace, name)
+}
+
+fn is_created_by_provider(key: &Key) -> bool {
+    CREATED_BY_PROVIDERS
+        .iter()
+        .any(|(kind, name)| key.group_kind.is(INFRASTRUCTURE, kind) && key.name == *name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! The fields in which objects name others that they can't work without.
+//!
+//! Each row says where a provider's code reads the field. Fields whose referents move with their object by owner, such as
+//! templates, are not in the table.
+
+use serde_json::Value;
+
+use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER};
+use crate::{GroupKind, Object};
+
+/// Group of the providers' kinds.
+pub(super) const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+/// Annotation of Azure Service Operator: the Secret with an object's credentials, in the object's namespace.
+const CREDENTIAL_FROM: &str = "serviceoperator.azure.com/credential-from";
+
+/// A field that names an object.
+pub(super) struct Row {
+    /// Group of the objects with the field. `*` stands for any beginning.
+    group: &'static str,
+    /// Kinds of the objects with the field; empty for all of the group.
+    kinds: &'static [&'static str],
+    /// Path of the map with the name. `[]` stands for each item of a list.
+    pub(super) parent: &'static str,
+    /// Field with the name.
+    pub(super) name: &'static str,
+    /// Path of the field that decides what is named; empty if there is none.
+    decides: &'static str,
+    /// Kinds that can be named, by the text of the deciding field. An absent field has the text "".
+    referents: &'static [(&'static str, NamedKind)],
+}
+
+/// A kind that a field names, and where its objects are.
+#[derive(Clone, Copy)]
+pub(super) enum NamedKind {
+    /// A kind in the namespace that is written beside the name, or else in the object's own.
+    InNamespace(&'static str),
+    /// A cluster-scoped kind.
+    ClusterScoped(&'static str),
+    /// A Secret in the namespace of a provider's controllers: name of the provider, and its usual namespace.
+    SecretOfProvider(&'static str, &'static str),
+}
+
+use NamedKind::{ClusterScoped, InNamespace, SecretOfProvider};
+
+const SECRET: NamedKind = InNamespace("Secret");
+const ONLY_SECRET: &[(&str, NamedKind)] = &[("", SECRET)];
+const OPENSTACK_IDENTITY: &[(&str, NamedKind)] =
+    &[("", SECRET), ("Secret", SECRET), ("ClusterIdentity", ClusterScoped("OpenStackClusterIdentity"))];
+const FLOATING_POOL: &[(&str, NamedKind)] =
+    &[("OpenStackFloatingIPPool", InNamespace("OpenStackFloatingIPPool"))];
+const AWS_IDENTITY: &[(&str, NamedKind)] = &[
+    ("AWSClusterControllerIdentity", ClusterScoped("AWSClusterControllerIdentity")),
+    ("AWSClusterRoleIdentity", ClusterScoped("AWSClusterRoleIdentity")),
+    ("AWSClusterStaticIdentity", ClusterScoped("AWSClusterStaticIdentity")),
+];
+
+const ROWS: &[Row] = &[
+    // cluster-api-provider-gcp, cloud/scope/credentials.go, getCredentialDataFromRef
+    row(&["GCPCluster", "GCPManagedCluster"], "spec.credentialsRef", "name", "", ONLY_SECRET),
+    // cluster-api-provider-azure, azure/scope/identity.go, NewAzureCredentialsProvider
+    row(
+        &["AzureCluster", "AzureManagedControlPlane"],
+        "spec.identityRef",
+        "name",
+        "",
+        &[("", InNamespace("AzureClusterIdentity"))],
+    ),
+    // cluster-api-provider-azure, azure/scope/identity.go, GetClientSecret: other types of identities have no Secret
+    row(
+        &["AzureClusterIdentity"],
+        "spec.clientSecret",
+        "name",
+        "spec.type",
+        &[
+            ("ServicePrincipal", SECRET),
+            ("ManualServicePrincipal", SECRET),
+            ("ServicePrincipalCertificate", SECRET),
+        ],
+    ),
+    // azure-service-operator, v2/internal/reconcilers/arm, perResourceSecretAnnotation
+    row(
+        &["AzureASOManagedCluster", "AzureASOManagedControlPlane", "AzureASOManagedMachinePool"],
+        "spec.resources[].metadata.annotations",
+        CREDENTIAL_FROM,
+        "",
+        ONLY_SECRET,
+    ),
+    Row { group: "*.azure.com", ..row(&[], "metadata.annotations", CREDENTIAL_FROM, "", ONLY_SECRET) },
+    // cluster-api-provider-vsphere, pkg/identity/identity.go, GetCredentials
+    row(
+        &["VSphereCluster"],
+        "spec.identityRef",
+        "name",
+        "spec.identityRef.kind",
+        &[("Secret", SECRET), ("VSphereClusterIdentity", ClusterScoped("VSphereClusterIdentity"))],
+    ),
+    // cluster-api-provider-vsphere, controllers/vsphereclusteridentity_controller.go, Reconcile
+    row(
+        &["VSphereClusterIdentity"],
+        "spec",
+        "secretName",
+        "",
+        &[("", SecretOfProvider("vsphere", "capv-system"))],
+    ),
+    // cluster-api-provider-vsphere, controllers/vspherevm_controller.go, Reconcile
+    Row {
+        group: GROUP_CLUSTER,
+        ..row(
+            &["Machine"],
+            "spec",
+            "failureDomain",
+            "spec.infrastructureRef.kind",
+            &[("VSphereMachine", ClusterScoped("VSphereDeploymentZone"))],
+        )
+    },
+    row(
+        &["VSphereDeploymentZone"],
+        "spec",
+        "failureDomain",
+        "",
+        &[("", ClusterScoped("VSphereFailureDomain"))],
+    ),
+    // cluster-api-provider-openstack, pkg/scope/provider.go, NewClientScopeFromObject
+    row(
+        &["OpenStackCluster", "OpenStackMachine", "OpenStackServer", "OpenStackFloatingIPPool"],
+        "spec.identityRef",
+        "name",
+        "spec.identityRef.type",
+        OPENSTACK_IDENTITY,
+    ),
+    row(
+        &["OpenStackMachineTemplate"],
+        "spec.template.spec.identityRef",
+        "name",
+        "spec.template.spec.identityRef.type",
+        OPENSTACK_IDENTITY,
+    ),
+    row(&["OpenStackClusterIdentity"], "spec.secretRef", "name", "", ONLY_SECRET),
+    // cluster-api-provider-openstack, controllers/openstackserver_controller.go, reconcileFloatingAddressFromPool
+    row(
+        &["OpenStackMachine", "OpenStackServer"],
+        "spec.floatingIPPoolRef",
+        "name",
+        "spec.floatingIPPoolRef.kind",
+        FLOATING_POOL,
+    ),
+    row(
+        &["OpenStackMachineTemplate"],
+        "spec.template.spec.floatingIPPoolRef",
+        "name",
+        "spec.template.spec.floatingIPPoolRef.kind",
+        FLOATING_POOL,
+    ),
+    // cluster-api-addon-provider-helm, controllers/helmreleaseproxy/helmreleaseproxy_controller.go
+    Row {
+        group: GROUP_ADDONS,
+        ..row(&["HelmChartProxy", "HelmReleaseProxy"], "spec.credentials.secret", "name", "", ONLY_SECRET)
+    },
+    Row {
+        group: GROUP_ADDONS,
+        ..row(&["HelmChartProxy", "HelmReleaseProxy"], "spec.tlsConfig.caSecret", "name", "", ONLY_SECRET)
+    },
+    // cluster-api-provider-aws, pkg/cloud/scope/session.go, buildProvidersForRef
+    row(&["AWSCluster"], "spec.identityRef", "name", "spec.identityRef.kind", AWS_IDENTITY),
+    Row {
+        group: "controlplane.cluster.x-k8s.io",
+        ..row(&["AWSManagedControlPlane"], "spec.identityRef", "name", "spec.identityRef.kind", AWS_IDENTITY)
+    },
+    row(
+        &["AWSClusterRoleIdentity"],
+        "spec.sourceIdentityRef",
+        "name",
+        "spec.sourceIdentityRef.kind",
+        AWS_IDENTITY,
+    ),
+    // cluster-api-provider-aws, pkg/cloud/scope/session.go, buildAWSClusterStaticIdentity
+    row(
+        &["AWSClusterStaticIdentity"],
+        "spec",
+        "secretRef",
+        "",
+        &[("", SecretOfProvider("aws", "capa-system"))],
+    ),
+];
+
+/// A row of an infrastructure provider's kinds.
+const fn row(
+    kinds: &'static [&'static str],
+    parent: &'static str,
+    name: &'static str,
+    decides: &'static str,
+    referents: &'static [(&'static str, NamedKind)],
+) -> Row {
+    Row { group: INFRASTRUCTURE, kinds, parent, name, decides, referents }
+}
+
+impl Row {
+    fn is_of_kind(&self, kind: &GroupKind) -> bool {
+        let of_group = match self.group.strip_prefix('*') {
+            Some(suffix) => kind.group.ends_with(suffix),
+            None => kind.group == self.group,
+        };
+        of_group && (self.kinds.is_empty() || self.kinds.contains(&kind.kind.as_str()))
+    }
+
+    /// Returns the kind that the field names in a body; none if nothing needs the named object.
+    pub(super) fn find_named(&self, body: &Value) -> Option<NamedKind> {
+        let decided = self.decides.split('.').try_fold(body, |value, step| value.get(step));
+        let decided = decided.and_then(Value::as_str).unwrap_or_default();
+        self.referents.iter().find(|(text, _)| *text == decided).map(|(_, named)| *named)
+    }
+}
+
+/// The rows of an object's kind.
+pub(super) fn find_rows(kind: &GroupKind) -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().filter(move |row| row.is_of_kind(kind))
+}
+
+/// Returns true if a row of an object's kind names Secrets in the namespace of a provider's controllers.
+pub(super) fn has_secret_of_provider(object: &Object) -> bool {
+    find_rows(&object.kind.group_kind)
+        .flat_map(|row| row.referents)
+        .any(|(_, named)| matches!(named, SecretOfProvider(..)))
+}

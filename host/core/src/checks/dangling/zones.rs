@@ -1,0 +1,70 @@
+//! The deployment zones of vSphere that a cluster selects by their labels.
+//!
+//! cluster-api-provider-vsphere, controllers/vspherecluster_reconciler.go, reconcileDeploymentZones.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::checks::dangling::table::INFRASTRUCTURE;
+use crate::discovery::inventory::Inventory;
+use crate::{GroupKind, Key};
+
+/// Path of the selector.
+pub(super) const SELECTOR: &str = "spec.failureDomainSelector";
+
+/// A label selector.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Selector {
+    match_labels: BTreeMap<String, String>,
+    match_expressions: Vec<Expression>,
+}
+
+#[derive(Deserialize)]
+struct Expression {
+    key: String,
+    operator: String,
+    #[serde(default)]
+    values: Vec<String>,
+}
+
+impl Selector {
+    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
+        self.match_labels.iter().all(has) && self.match_expressions.iter().all(|one| one.matches(labels))
+    }
+}
+
+impl Expression {
+    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let label = labels.get(&self.key);
+        let is_listed = label.is_some_and(|label| self.values.contains(label));
+        match self.operator.as_str() {
+            "In" => is_listed,
+            "NotIn" => !is_listed,
+            "Exists" => label.is_some(),
+            "DoesNotExist" => label.is_none(),
+            _ => false,
+        }
+    }
+}
+
+/// Returns the zones of a VSphereCluster's vCenter that it selects. A cluster without a selector selects none.
+pub(super) fn find_selected_zones(kind: &GroupKind, body: &Value, inventory: &Inventory) -> Vec<Key> {
+    let spec = &body["spec"];
+    let selector = Some(&spec["failureDomainSelector"]).filter(|selector| selector.is_object());
+    let selector = selector.filter(|_| kind.is(INFRASTRUCTURE, "VSphereCluster"));
+    let Some(selector) = selector.and_then(|selector| Selector::deserialize(selector).ok()) else {
+        return Vec::new();
+    };
+    let objects = inventory.objects().iter();
+    let zones = objects.filter(|object| object.kind.group_kind.is(INFRASTRUCTURE, "VSphereDeploymentZone"));
+    let selected = zones.filter(|zone| {
+        let on_server = || zone.value().is_ok_and(|zone| zone.pointer("/spec/server") == spec.get("server"));
+        selector.matches(&zone.meta.labels) && on_server()
+    });
+    selected.map(|zone| zone.key()).collect()
+}
