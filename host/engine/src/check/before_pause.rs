@@ -31,6 +31,7 @@ use crate::base::plugins::calls;
 use crate::base::requests::listing::{self, Listed};
 use crate::base::requests::side_by_side::EMPTY_LISTS;
 use crate::check::agent::refuse_unable_agent;
+use crate::check::dangling::refuse_dangling;
 use crate::check::dry_run::{self, Changes};
 use crate::check::evidence;
 use crate::check::existing::{self, Existing, UsedObjects};
@@ -94,9 +95,17 @@ pub(crate) async fn check_all(
         let deleting = namespaces.refuse_deleting(job, snapshot);
         Ok((namespaces, new_namespaces, [deleting, rights, homeless].concat(), unfit))
     };
-    let (providers, bystanders, (namespaces, new_namespaces, refused, (unfit, changes)), existing, node) = tokio::try_join!(
+    let (
+        providers,
+        bystanders,
+        dangling,
+        (namespaces, new_namespaces, refused, (unfit, changes)),
+        existing,
+        node,
+    ) = tokio::try_join!(
         check_target_providers(job, snapshot, &first_reads.providers),
         refuse_dependents_lost(job, snapshot),
+        refuse_dangling(job, snapshot, &first_reads.providers),
         target,
         existing::find_existing(job, snapshot),
         warn_without_schedulable_node(job),
@@ -104,6 +113,8 @@ pub(crate) async fn check_all(
     refusals.extend(providers);
     let (lost, lost_if_strict) = bystanders;
     refusals.extend(lost);
+    let (dangling, dangling_if_strict) = dangling;
+    refusals.extend(dangling);
     refusals.extend(refused);
     let Existing { used, in_target, refusals: foreign, copies } = existing;
     refusals.extend(foreign.into_iter().map(|refusal| offer_namespace_map(job, &copies, refusal)));
@@ -123,7 +134,7 @@ pub(crate) async fn check_all(
         return Err(Failure::Refused(refusals));
     }
     let mut needed = first_reads.needed.clone();
-    needed.extend(risks_to_accept(&lost_if_strict));
+    needed.extend(risks_to_accept(&[lost_if_strict, dangling_if_strict].concat()));
     report_unneeded_risks(job, snapshot, needed);
     calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await?;
     Ok(TargetState { used, in_target, changes, namespaces, new_namespaces })

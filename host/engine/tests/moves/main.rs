@@ -27,6 +27,8 @@ mod contract;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod dangling;
+#[cfg(test)]
 mod deleted_last;
 #[cfg(test)]
 mod described;

@@ -1,0 +1,131 @@
+//! Looks for objects that stay in the source although moved objects need them in the target.
+//!
+//! One request per object and side, and none for objects that were read anyway. What can't be read is not guessed.
+
+use futures::FutureExt;
+use pivot_core::checks::dangling::{Referent, Search, should_read_target_providers};
+use pivot_core::checks::providers::Provider;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::GROUP_CLUSTERCTL;
+use pivot_core::{GroupKind, Key, Object, Side};
+use pivot_places::PlaceError;
+
+use crate::base::events::Event;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side_by_side::{self, OBJECTS, Work};
+use crate::read::snapshot::Snapshot;
+
+/// An object as far as it can be looked up.
+enum Lookup {
+    At(Box<Object>),
+    Absent,
+    Unreadable,
+}
+
+/// Refuses to leave behind what moved objects need. The second list has the refusals if no risk were accepted.
+pub(crate) async fn refuse_dangling(
+    job: &Job,
+    snapshot: &Snapshot,
+    source_providers: &[Provider],
+) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
+    if !job.route.target_runs() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let (inventory, scope) = (&snapshot.inventory, &job.options.scope);
+    let target_providers = match should_read_target_providers(inventory) {
+        true => list_target_providers(job).await?,
+        false => None,
+    };
+    let mut search =
+        Search::new(inventory, &snapshot.plan, scope, source_providers, target_providers.as_deref());
+    let mut unreadable = 0;
+    loop {
+        let unknown = search.take_unknown();
+        if unknown.is_empty() {
+            break;
+        }
+        let looks = unknown.into_iter().map(|referent| -> Work<'_, (Referent, Lookup)> {
+            async move {
+                let found = find_missing(job, snapshot, &referent).await?;
+                Ok((referent, found))
+            }
+            .boxed()
+        });
+        let mut found = side_by_side::try_all(OBJECTS, looks.collect()).await?;
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (referent, found) in found {
+            match found {
+                Lookup::At(object) => search.add_missing(referent, *object),
+                Lookup::Absent => {}
+                Lookup::Unreadable => unreadable += 1,
+            }
+        }
+    }
+    if unreadable > 0 {
+        let text = format!(
+            "{unreadable} objects that moved objects need can't be read, so it is not checked whether the target has them"
+        );
+        job.report(Event::note("references-unreadable", text));
+    }
+    let all = search.into_refusals();
+    let is_accepted = |refusal: &Refusal| {
+        let key = refusal.object.as_ref();
+        key.is_some_and(|key| scope.accept.contains_kind(Risk::Dangling, &key.group_kind))
+    };
+    Ok((all.iter().filter(|refusal| !is_accepted(refusal)).cloned().collect(), all))
+}
+
+/// Returns the object that the source has and the target doesn't.
+async fn find_missing(job: &Job, snapshot: &Snapshot, referent: &Referent) -> Result<Lookup, Failure> {
+    let object = match look_up(job, snapshot, Side::Source, &referent.source).await? {
+        Lookup::At(object) => object,
+        // A reference that leads nowhere in the source, either, is not the move's fault.
+        not_found => return Ok(not_found),
+    };
+    Ok(match look_up(job, snapshot, Side::Target, &referent.target).await? {
+        Lookup::At(_) => Lookup::Absent,
+        Lookup::Absent if !referent.target.is_empty() => Lookup::At(object),
+        Lookup::Absent | Lookup::Unreadable => Lookup::Unreadable,
+    })
+}
+
+/// Looks up the first object that exists.
+async fn look_up(job: &Job, snapshot: &Snapshot, side: Side, keys: &[Key]) -> Result<Lookup, Failure> {
+    let mut found = Lookup::Absent;
+    for key in keys {
+        let Some(kind) = job.kinds.get(side).get(&key.group_kind) else { continue };
+        // A confined user must not learn which objects other namespaces have.
+        let is_outside = !job.options.scope.includes_namespace(key.namespace.as_deref());
+        if is_outside && job.options.confined == Some(side) {
+            found = Lookup::Unreadable;
+            continue;
+        }
+        if let Some(object) = snapshot.inventory.get_by_key(key).filter(|_| side == Side::Source) {
+            return Ok(Lookup::At(Box::new(object.clone())));
+        }
+        match job.handle(side).get(kind, key).await {
+            Ok(Some(object)) => return Ok(Lookup::At(Box::new(object))),
+            Ok(None) => {}
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => found = Lookup::Unreadable,
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(found)
+}
+
+/// Lists the target's providers; none if the user can't.
+async fn list_target_providers(job: &Job) -> Result<Option<Vec<Provider>>, Failure> {
+    let Some(kind) = job.kinds.target.get(&GroupKind::new(GROUP_CLUSTERCTL, "Provider")) else {
+        return Ok(Some(Vec::new()));
+    };
+    match job.target.list(kind, None).await {
+        Ok(listing) => {
+            let providers = listing.objects.iter().map(Provider::from_object).collect::<Result<_, _>>();
+            providers.map(Some).map_err(|error| Failure::Object(Side::Target, error))
+        }
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}

@@ -1,0 +1,129 @@
+//! Objects that stay in the source although moved objects need them in the target.
+
+use std::sync::Arc;
+
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::{GroupKind, Key, KindLabels};
+use pivot_engine::{Exit, Failure, Stop};
+use pivot_memory::Fault;
+use pivot_places::PlaceError;
+use serde_json::{Value, json};
+
+use crate::run;
+use crate::stage::{CLUSTERS, INFRA, Stage, body, kind, picture};
+
+const IDENTITY: &str = "VSphereClusterIdentity";
+
+fn identity() -> Key {
+    Key::new(GroupKind::new(INFRA, IDENTITY), None, "vcenter")
+}
+
+fn credentials() -> Key {
+    Key::new(GroupKind::new("", "Secret"), Some("capv-system"), "vcenter")
+}
+
+/// A body without a namespace, or with another one.
+fn elsewhere(key: &Key, more: (&str, Value)) -> Value {
+    let mut body = body(&key.group_kind.group, &key.group_kind.kind, &key.name, None);
+    body["metadata"]["namespace"] = json!(key.namespace);
+    body[more.0] = more.1;
+    body
+}
+
+/// A VSphereCluster, whose identity and whose identity's Secret stay.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    let discover = KindLabels { discover: true, ..KindLabels::default() };
+    for place in [&stage.source, &stage.target] {
+        place.add_kind(kind(INFRA, "VSphereCluster", "vsphereclusters", discover));
+        let mut cluster_scoped = kind(INFRA, IDENTITY, "vsphereclusteridentities", discover);
+        cluster_scoped.namespaced = false;
+        place.add_kind(cluster_scoped);
+    }
+    stage.source.add_namespace("capv-system");
+    let mut cluster = body(INFRA, "VSphereCluster", "c", Some((CLUSTERS, "Cluster", "c")));
+    cluster["spec"] = json!({"identityRef": {"kind": IDENTITY, "name": "vcenter"}});
+    stage.source.insert(cluster).unwrap();
+    stage.source.insert(elsewhere(&identity(), ("spec", json!({"secretName": "vcenter"})))).unwrap();
+    stage.source.insert(elsewhere(&credentials(), ("data", json!({"password": "aHVzaA=="})))).unwrap();
+    stage
+}
+
+fn refused(stop: &Stop) -> Vec<(Key, Vec<Remedy>)> {
+    assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert!(refusals.iter().all(|refusal| refusal.code == "would-dangle"), "{refusals:?}");
+    refusals.iter().map(|refusal| (refusal.object.clone().unwrap(), refusal.remedies.clone())).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn remedies_of_dangling_references_are_enough() {
+    let mut stage = stage();
+    let before = (picture(&stage.source), picture(&stage.target));
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before, "nothing is changed");
+    for (object, remedies) in refused(&stop) {
+        match &remedies[0] {
+            Remedy::AlsoCopy { part } => {
+                assert_eq!(object, credentials());
+                stage.options.scope.also_copy.insert(part.clone());
+            }
+            Remedy::Kubectl { command, .. } => {
+                assert_eq!(object, identity());
+                let label = command.words.last().unwrap().trim_end_matches('=').to_owned();
+                stage.source.edit(&object, |body| body["metadata"]["labels"][&label] = json!("")).unwrap();
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    run::start(stage.setup()).await.unwrap();
+    for key in [identity(), credentials()] {
+        assert!(stage.target.body(&key).is_some() && stage.source.body(&key).is_some(), "{key}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dangling_references_are_accepted_by_kind() {
+    let mut stage = stage();
+    let mut accept = |key: Key| stage.options.scope.accept.insert_kind(Risk::Dangling, key.group_kind);
+    accept(identity());
+    let found = refused(&run::start(stage.setup()).await.unwrap_err());
+    assert_eq!(found.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&credentials()]);
+    stage.options.scope.accept.insert_kind(Risk::Dangling, credentials().group_kind);
+    run::start(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn existing_identity_of_the_target_is_enough() {
+    let stage = stage();
+    stage.target.insert(elsewhere(&identity(), ("spec", json!({"secretName": "other"})))).unwrap();
+    run::start(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_referents_are_not_guessed() {
+    #[derive(Default)]
+    struct Notes(std::sync::Mutex<Vec<String>>);
+    impl pivot_engine::Watcher for Notes {
+        fn event(&self, event: pivot_engine::Event) {
+            if let pivot_engine::Event::Note { code, text, .. } = event {
+                self.0.lock().unwrap().push(format!("{code}: {text}"));
+            }
+        }
+    }
+    let mut stage = stage();
+    stage.options.scope.accept.insert_kind(Risk::Dangling, identity().group_kind);
+    stage.source.on_call(|verb, key| {
+        let denied = verb == "get" && *key == credentials();
+        denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    let notes = Arc::new(Notes::default());
+    let mut setup = stage.setup();
+    setup.watcher = notes.clone();
+    run::start(setup).await.unwrap();
+    let notes = notes.0.lock().unwrap();
+    let of_references: Vec<_> =
+        notes.iter().filter(|note| note.starts_with("references-unreadable: 1 ")).collect();
+    assert_eq!(of_references.len(), 1, "{notes:?}");
+}
