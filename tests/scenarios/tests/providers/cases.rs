@@ -15,6 +15,8 @@ pub(crate) struct Case {
     more: &'static str,
     /// What no move takes along, beside objects in no namespace: a move leaves it in the source alone.
     pub(crate) stays: &'static [&'static str],
+    /// What it needs beside that: objects of [`SHARED`] that no move takes along.
+    pub(crate) needs: &'static [&'static str],
 }
 
 /// Of a provider, in no namespace and in the namespace of its controllers: identities, zones and pools that clusters share.
@@ -26,70 +28,112 @@ pub(crate) const SHARED: [(&str, &str); 4] = [
 ];
 
 pub(crate) const CASES: [Case; 15] = [
-    Case { namespace: "aws", templates: &["aws/cluster-template"], more: "", stays: &[] },
-    Case { namespace: "aws-pool", templates: &["aws/cluster-template-machinepool"], more: "", stays: &[] },
+    Case {
+        namespace: "aws",
+        templates: &["aws/cluster-template"],
+        more: "",
+        stays: &[],
+        needs: &["Secret capa-system/aws-keys"],
+    },
+    Case {
+        namespace: "aws-pool",
+        templates: &["aws/cluster-template-machinepool"],
+        more: "",
+        stays: &[],
+        needs: &[],
+    },
     Case {
         namespace: "aws-eks",
         templates: &["aws/cluster-template-eks-managedmachinepool"],
         more: "",
         stays: &[],
+        needs: &[],
     },
     Case {
         namespace: "aws-class",
         templates: &["aws/cluster-template-multitenancy-clusterclass"],
         more: AWS_CLUSTER,
         stays: &[],
+        needs: &[],
     },
     Case {
         namespace: "gcp",
         templates: &["gcp/cluster-template"],
         more: GCP,
         stays: &["Secret gcp/credentials"],
+        needs: &[],
     },
-    Case { namespace: "gcp-gke", templates: &["gcp/cluster-template-gke"], more: "", stays: &[] },
+    Case { namespace: "gcp-gke", templates: &["gcp/cluster-template-gke"], more: "", stays: &[], needs: &[] },
     Case {
         namespace: "azure",
         templates: &["azure/cluster-template-machinepool"],
         more: AZURE,
         stays: &["Secret azure/identity-password"],
+        needs: &[],
     },
-    Case { namespace: "azure-aks", templates: &["azure/cluster-template-aks"], more: "", stays: &[] },
+    Case {
+        namespace: "azure-aks",
+        templates: &["azure/cluster-template-aks"],
+        more: "",
+        stays: &[],
+        needs: &[],
+    },
     Case {
         namespace: "azure-aso",
         templates: &["azure/cluster-template-aks-aso"],
         more: ASO,
         stays: &["Secret azure-aso/aso-credential-secret-name"],
+        needs: &[],
     },
-    Case { namespace: "vsphere", templates: &["vsphere/cluster-template-node-ipam"], more: POOL, stays: &[] },
+    Case {
+        namespace: "vsphere",
+        templates: &["vsphere/cluster-template-node-ipam"],
+        more: POOL,
+        stays: &[],
+        needs: &[],
+    },
     Case {
         namespace: "vsphere-class",
         templates: &["vsphere/clusterclass-template", "vsphere/cluster-template-topology"],
         more: "",
         stays: &[],
+        needs: &[
+            "Secret capv-system/vcenter",
+            "VSphereClusterIdentity.infrastructure.cluster.x-k8s.io vcenter",
+            "VSphereDeploymentZone.infrastructure.cluster.x-k8s.io zone-a",
+            "VSphereFailureDomain.infrastructure.cluster.x-k8s.io domain-a",
+        ],
     },
     Case {
         namespace: "openstack",
         templates: &["openstack/cluster-template"],
         more: FLOATING,
         stays: &["OpenStackFloatingIPPool.infrastructure.cluster.x-k8s.io openstack/floating"],
+        needs: &[
+            "OpenStackClusterIdentity.infrastructure.cluster.x-k8s.io cloud",
+            "Secret capo-system/clouds",
+        ],
     },
     Case {
         namespace: "openstack-class",
         templates: &["openstack/clusterclass-dev-test", "openstack/cluster-template-topology"],
         more: CLOUDS,
         stays: &["Secret openstack-class/dev-test-cloud-config"],
+        needs: &[],
     },
     Case {
         namespace: "docker",
         templates: &["docker/clusterclass-quick-start", "docker/cluster-template-development"],
         more: HELM,
         stays: &["Secret docker/registry"],
+        needs: &[],
     },
     Case {
         namespace: "docker-pool",
         templates: &["docker/clusterclass-quick-start", "docker/cluster-template-development-mp"],
         more: "",
         stays: &[],
+        needs: &[],
     },
 ];
 
@@ -218,11 +262,19 @@ impl Case {
             ("aws", "AWSCluster") => {
                 object["spec"]["identityRef"] = json!({"kind": "AWSClusterRoleIdentity", "name": "team"});
             }
+            ("openstack", "OpenStackCluster") => {
+                let identity = json!({"type": "ClusterIdentity", "name": "cloud", "cloudName": "cloud"});
+                object["spec"]["identityRef"] = identity;
+            }
+            ("openstack", "OpenStackMachineTemplate") => {
+                let group = "infrastructure.cluster.x-k8s.io";
+                let pool = json!({"apiGroup": group, "kind": "OpenStackFloatingIPPool", "name": "floating"});
+                object["spec"]["template"]["spec"]["floatingIPPoolRef"] = pool;
+            }
             // What a patch of the class adds.
             ("vsphere-class", "VSphereClusterTemplate") => {
                 let identity = json!({"kind": "VSphereClusterIdentity", "name": "vcenter"});
-                object["spec"]["template"]["spec"] =
-                    json!({"server": "vcenter.example.org", "thumbprint": "00", "identityRef": identity});
+                object["spec"]["template"]["spec"] = json!({"server": "vcenter.example.org", "thumbprint": "00", "identityRef": identity, "failureDomainSelector": {}});
             }
             _ => {}
         }

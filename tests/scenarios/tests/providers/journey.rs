@@ -69,7 +69,10 @@ async fn a_cluster_of_each_provider_moves_there_and_back_and_leaves_what_is_writ
     let before = all(&pair.source).await;
     say(format_args!("{} objects of {} clusters after {:?}", before.len(), cases.len(), start.elapsed()));
 
-    move_all(&cases, &Host::between(pair.source.kubeconfig(), pair.target.kubeconfig())).await;
+    let host = Host::between(pair.source.kubeconfig(), pair.target.kubeconfig());
+    let plans = stream::iter(&cases).map(|case| assert_needs_named(case, &host)).buffer_unordered(CONCURRENT);
+    plans.collect::<()>().await;
+    move_all(&cases, &host).await;
     let there = all(&pair.target).await;
     assert_left(&pair.source, &expected(&providers, |_| true), "pivot-host").await;
     let stays = expected(&providers, |copied| !copied);
@@ -125,9 +128,33 @@ fn the_page_lists_what_is_left_behind() {
     assert_eq!(rows.collect::<BTreeSet<_>>(), expected);
 }
 
-/// Moves each cluster.
+/// A plan names what a cluster needs and no move takes along, and nothing else.
+async fn assert_needs_named(case: &Case, host: &Host) {
+    let ended = host.run(&["plan", "-n", case.namespace]).await.unwrap();
+    let plan = ended.document().unwrap();
+    let refusals = plan["refusals"].as_array().into_iter().flatten();
+    let named: BTreeSet<String> = refusals
+        .map(|refusal| {
+            assert_eq!(refusal["code"], "would-dangle", "{refusal}");
+            let text = |field: &str| refusal["object"][field].as_str().unwrap_or_default().to_owned();
+            let kind = [text("kind"), text("group")].join(".");
+            let name = [text("namespace"), text("name")].join("/");
+            format!("{} {}", kind.trim_end_matches('.'), name.trim_start_matches('/'))
+        })
+        .collect();
+    let expected: BTreeSet<String> = case.stays.iter().chain(case.needs).map(ToString::to_string).collect();
+    assert_eq!(named, expected, "{}", case.namespace);
+}
+
+/// Moves each cluster without what it needs and no move takes along.
 async fn move_all(cases: &[&Case], host: &Host) {
-    let one = async |case: &Case| host.run(&["move", "-n", case.namespace]).await?.done().map(drop);
+    let one = async |case: &Case| {
+        let needs = case.stays.iter().chain(case.needs);
+        let kinds: BTreeSet<&str> = needs.filter_map(|name| name.split(' ').next()).collect();
+        let accepted: Vec<String> = kinds.iter().map(|kind| format!("--accept=dangling={kind}")).collect();
+        let words = ["move", "-n", case.namespace].into_iter().chain(accepted.iter().map(String::as_str));
+        host.run(&words.collect::<Vec<_>>()).await?.done().map(drop)
+    };
     stream::iter(cases).map(|case| one(case)).buffer_unordered(CONCURRENT).try_collect::<()>().await.unwrap();
 }
 
