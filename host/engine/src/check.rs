@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod approved;
 pub(crate) mod before_pause;
+pub(crate) mod blocking_owners;
 pub(crate) mod dangling;
 pub(crate) mod dry_run;
 pub(crate) mod evidence;

@@ -44,7 +44,10 @@ pub(crate) fn build_roles(rights: &Permissions, side: Side, user: Option<&str>) 
             about: "The move needs these namespaces. A role can be created only in a namespace that exists.",
             objects: namespaces.clone(),
         },
-        Manifests { about: "Without any of these the move is refused.", objects: of(needed, &needed_name) },
+        Manifests {
+            about: "Without any of these the move is refused. Some servers don't need permission to update finalizers.",
+            objects: of(needed, &needed_name),
+        },
         Manifests {
             about: "Without these the move continues, and lists checks that it could not make. Reads of plugins are denied.",
             objects: of(checks, &checks_name),

@@ -126,24 +126,14 @@ pub(crate) async fn copy_all(
     .await
 }
 
-/// Returns the owner references of a copy: the source's, with the UIDs in the target. Owners outside the plan are left out.
+/// Returns the owner references of a copy, with the UIDs in the target.
 fn find_owners(job: &Job, step: &Step, copies: &Copies) -> Result<Vec<OwnerReference>, Failure> {
-    let object = copies.snapshot.object(step)?;
-    let mut owners = Vec::new();
-    for reference in &object.meta.owner_references {
-        let dropped = step.dropped_owners.iter().any(|owner| owner.uid == reference.uid);
-        if dropped || !copies.made.contains_key(&reference.uid) {
-            continue;
-        }
-        let Some(copied) = copies.get(&reference.uid) else {
-            return Err(Failure::Bug(format!("{} is copied before its owner {}", step.key, reference.name)));
+    let mut owners = copy_body::list_owners(job, step, copies.snapshot.object(step)?)?;
+    for owner in &mut owners {
+        let Some(copied) = copies.get(&owner.uid) else {
+            return Err(Failure::Bug(format!("{} is copied before its owner {}", step.key, owner.name)));
         };
-        let kind = job.kind(Side::Target, &reference.group_kind())?;
-        // A garbage collector can't follow a reference in a version that its server does not serve.
-        let written = reference.api_version.rsplit('/').next().unwrap_or_default();
-        let served = kind.served.is_empty() || kind.served.iter().any(|version| version == written);
-        let api_version = if served { reference.api_version.clone() } else { kind.api_version() };
-        owners.push(OwnerReference { api_version, uid: copied.uid.clone(), ..reference.clone() });
+        owner.uid = copied.uid.clone();
     }
     Ok(owners)
 }

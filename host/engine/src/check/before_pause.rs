@@ -87,7 +87,7 @@ pub(crate) async fn check_all(
         namespaces.look_up(job, snapshot).await?;
         let missing = namespaces.missing();
         let (rights, unfit, homeless, new_namespaces) = tokio::try_join!(
-            permissions::find_missing(job, snapshot, !missing.is_empty()),
+            permissions::find_missing(job, snapshot, &missing),
             dry_run::ask_target(job, snapshot, &nothing_known, &missing),
             from_manifests::refuse_without_namespace(job, snapshot, &missing),
             async { Ok(namespaces::read_metadata(job, &missing).await) }

@@ -12,13 +12,14 @@ use pivot_core::copies::body;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::plan::{ChangingHook, PluginChange, Step};
 use pivot_core::plugins::hooks::Hook;
-use pivot_core::{Key, Side};
+use pivot_core::{Key, Object, Side};
 use pivot_places::{Change, PlaceError, STAND_IN_NAMESPACE};
+use serde_json::Value;
 
 use crate::base::job::Job;
 use crate::base::options::DryRun;
 use crate::base::outcome::failure::Failure;
-use crate::base::plugins::calls;
+use crate::base::plugins::calls::{self, PatchAuthors};
 use crate::base::requests::side_by_side::{self, DRY_RUNS};
 use crate::read::copy_body;
 use crate::read::snapshot::Snapshot;
@@ -88,22 +89,41 @@ fn remedy_for(step: &Step, otherwise: &str) -> String {
     }
 }
 
-async fn ask_about_step(
+/// A create that the target's server only validated.
+pub(super) struct ValidatedCreate {
+    sent: Value,
+    adapted: Option<PatchAuthors>,
+    pub(super) answer: Result<Object, PlaceError>,
+}
+
+/// Sends the dry run of one create.
+pub(super) async fn create_without_effect(
     job: &Job,
     snapshot: &Snapshot,
     step: &Step,
     missing: &BTreeSet<String>,
-) -> Result<Option<Refusal>, Failure> {
+) -> Result<ValidatedCreate, Failure> {
     let object = snapshot.object(step)?;
-    let kind = &job.kind_of_copy(object)?;
     // Owners don't exist yet; only the references' shape matters here.
-    let owners: Vec<_> = object.meta.owner_references.clone();
+    let owners = copy_body::list_owners(job, step, object)?;
     let (mut sent, adapted) = copy_body::build_copy_body(job, step, object, &owners).await?;
     if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
         && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
     {
         *namespace = job.options.scope.namespace_map.in_source(STAND_IN_NAMESPACE).into();
     }
+    let answer = job.target.create(&job.kind_of_copy(object)?, &sent, Change::DryRun).await;
+    Ok(ValidatedCreate { sent, adapted, answer })
+}
+
+async fn ask_about_step(
+    job: &Job,
+    snapshot: &Snapshot,
+    step: &Step,
+    missing: &BTreeSet<String>,
+) -> Result<Option<Refusal>, Failure> {
+    let ValidatedCreate { sent, adapted, answer } =
+        create_without_effect(job, snapshot, step, missing).await?;
     let own = job.target.own_name(&step.key);
     let refusal = |code, message: String, remedy: &str| {
         let (message, remedy) = match &adapted {
@@ -123,7 +143,7 @@ async fn ask_about_step(
         }
     };
     let quoting = |error| adapted.iter().fold(error, |error, by| by.answer(error));
-    match job.target.create(kind, &sent, Change::DryRun).await.map_err(quoting) {
+    match answer.map_err(quoting) {
         Ok(answer) => {
             let answer = answer.value().map_err(|error| Failure::Object(Side::Target, error))?;
             let lost = body::find_lost_fields(&sent, &answer);

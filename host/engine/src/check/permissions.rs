@@ -19,6 +19,7 @@ use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::stop::Stop;
 use crate::base::requests::side::Handle;
 use crate::base::setup::Setup;
+use crate::check::blocking_owners;
 use crate::read::first_reading::DEFINITIONS_UNREADABLE;
 use crate::read::namespaces::MetadataByNamespace;
 use crate::read::planning;
@@ -54,11 +55,16 @@ impl Permissions {
         let own = |access: Access| handle.own_access(access);
         let needed: BTreeSet<Access> =
             list_needed(job, snapshot)?.get(side).iter().cloned().map(own).collect();
+        let of_owners = match side {
+            Side::Source => BTreeMap::new(),
+            Side::Target => blocking_owners::list_needed(job, snapshot)?,
+        };
         let used = handle.place.used_permissions().into_iter().filter(|access| !needed.contains(access));
         let (checks, more): (BTreeSet<Access>, BTreeSet<Access>) =
             used.partition(|access| is_only_checked(job, side, access));
         let of_plugins = list_read_by_plugins(job, snapshot, side).into_iter().map(own);
-        let needed: BTreeSet<Access> = needed.into_iter().chain(more).collect();
+        let of_owners = of_owners.into_keys().map(own);
+        let needed: BTreeSet<Access> = needed.into_iter().chain(more).chain(of_owners).collect();
         let checks = checks.into_iter().chain(of_plugins).filter(|access| !needed.contains(access)).collect();
         let of_records =
             match !handle.end_kind.is_files() && !metadata.contains_key(&job.options.record_namespace) {
@@ -71,21 +77,29 @@ impl Permissions {
     }
 }
 
-/// Asks both API servers for the permissions of everything that the run will do.
+/// Asks both API servers for the permissions of everything that the run will do. `missing` are the namespaces that the target
+/// lacks.
 pub(crate) async fn find_missing(
     job: &Job,
     snapshot: &Snapshot,
-    makes_namespaces: bool,
+    missing: &BTreeSet<String>,
 ) -> Result<Vec<Refusal>, Failure> {
     let Both { source, mut target } = list_needed(job, snapshot)?;
-    if makes_namespaces {
+    let of_owners = blocking_owners::list_needed(job, snapshot)?.into_keys().collect();
+    if !missing.is_empty() {
         // A rollback removes the created namespaces.
         target.extend(["create", "delete"].map(access_to_namespaces));
     }
-    let (there, here) = tokio::try_join!(
+    let (there, mut here, unblockable) = tokio::try_join!(
         find_missing_on(job, Side::Source, source),
-        find_missing_on(job, Side::Target, target)
+        find_missing_on(job, Side::Target, target),
+        find_denied(&job.target, of_owners)
     )?;
+    if here.is_none() && blocking_owners::is_enforced(job, snapshot, &unblockable, missing).await? {
+        let refusal = refuse_denied(Side::Target, &job.options.record_namespace, &unblockable);
+        let reason = "its server requires that for owner references with blockOwnerDeletion";
+        here = Some(Refusal { message: format!("{}; {reason}", refusal.message), ..refusal });
+    }
     Ok(there.into_iter().chain(here).collect())
 }
 

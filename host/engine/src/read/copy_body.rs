@@ -48,6 +48,22 @@ pub(crate) async fn build_copy_body(
     Ok((body, wanted.map(|wanted| wanted.by)))
 }
 
+/// Returns the owner references of an object's copy. The UIDs are those of the source.
+pub(crate) fn list_owners(job: &Job, step: &Step, object: &Object) -> Result<Vec<OwnerReference>, Failure> {
+    let is_dropped =
+        |reference: &OwnerReference| step.dropped_owners.iter().any(|owner| owner.uid == reference.uid);
+    let kept = object.meta.owner_references.iter().filter(|reference| !is_dropped(reference));
+    kept.map(|reference| {
+        let kind = job.kind(Side::Target, &reference.group_kind())?;
+        // A garbage collector can't follow a reference in a version that its server does not serve.
+        let written = reference.api_version.rsplit('/').next().unwrap_or_default();
+        let served = kind.served.is_empty() || kind.served.iter().any(|version| version == written);
+        let api_version = if served { reference.api_version.clone() } else { kind.api_version() };
+        Ok(OwnerReference { api_version, ..reference.clone() })
+    })
+    .collect()
+}
+
 /// Returns the plugins that may change a copy. An also copied object is copied unchanged: plugins may have no access to its
 /// namespace.
 pub(crate) fn plugins_of_step<'a>(job: &'a Job, step: &Step) -> &'a [Arc<dyn Hooks>] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pivot_core::messages::risk::Risk;
 use pivot_core::objects::names;
-use pivot_core::{GroupKind, Key, KindLabels};
+use pivot_core::{GroupKind, Key, KindLabels, Side};
 use pivot_engine::{Exit, Failure};
 use pivot_memory::{Fault, MemoryPlace, Schema};
 use pivot_places::{DirectoryPlace, PlaceError};
@@ -184,6 +184,41 @@ async fn rights_that_are_missing() {
         namespace: Some("ns".into()),
     });
     refused(&stage, Exit::Refused, "rights-missing").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn finalizer_permissions_count_only_where_enforced() {
+    let finalizers = pivot_places::Access {
+        verb: "update".into(),
+        group: CLUSTERS.into(),
+        resource: "machines".into(),
+        subresource: "finalizers".into(),
+        namespace: Some("ns".into()),
+    };
+    let stage = Stage::new();
+    let blocking =
+        |body: &mut Value| body["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = json!(true);
+    stage.source.edit(&key(INFRA, "InfraMachine", "m1"), blocking).unwrap();
+    stage.target.add_namespace("ns").deny(finalizers.clone());
+    let refuse = |why: &'static str| {
+        stage.target.on_call(move |verb, key| {
+            let refused = verb == "dry-run create" && key.name == "m1";
+            refused.then(|| Fault::Before(PlaceError::Forbidden(why.into())))
+        });
+    };
+    refuse(
+        "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on",
+    );
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["rights-missing"]);
+    let message = "no permission to update machines.cluster.x-k8s.io/finalizers in namespace ns";
+    assert!(refusals[0].message.starts_with(message), "{refusals:?}");
+
+    refuse("a webhook says no");
+    let printed = pivot_engine::run::permissions(stage.setup(), Side::Target).await.unwrap();
+    assert!(printed.needed.contains(&finalizers), "{:?}", printed.needed);
+    run::start(stage.setup()).await.unwrap();
 }
 
 // proves: T109

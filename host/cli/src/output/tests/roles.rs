@@ -51,7 +51,7 @@ fn roles_and_rules_are_minimal() {
         metadata:
           name: ns
         ---
-        # Without any of these the move is refused.
+        # Without any of these the move is refused. Some servers don't need permission to update finalizers.
         apiVersion: rbac.authorization.k8s.io/v1
         kind: ClusterRole
         metadata:
