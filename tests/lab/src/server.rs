@@ -74,6 +74,8 @@ pub struct Server {
     kubeconfig: PathBuf,
     authority: Authority,
     binaries: ServerBinaries,
+    /// An admission plugin that is off by default.
+    admission_plugin: Option<&'static str>,
     // Dropped in this order: clients before servers, the directory last.
     controllers: Mutex<Option<Process>>,
     apiserver: Process,

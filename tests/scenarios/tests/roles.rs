@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, all, same};
 
 const USER: &str = "mover";
+/// Admission plugin that asks for permission to update the finalizers of owners.
+const ENFORCES_OWNERS: &str = "OwnerReferencesPermissionEnforcement";
 /// How often a plan is made until the server has taken notice of a role.
 const TRIES: u32 = 100;
 
@@ -66,7 +68,8 @@ async fn plans(host: &Host, code: i32) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_printed_roles_are_those_that_a_move_needs_rule_by_rule() {
-    let stage = Stage::start().await;
+    let mut stage = Stage::start().await;
+    stage.pair.target.enable_admission_plugin(ENFORCES_OWNERS).await.unwrap();
     let (source, target) = (&stage.pair.source, &stage.pair.target);
     let before = stage.fill("shop", 1).await;
     let roles = [
@@ -104,4 +107,43 @@ async fn the_printed_roles_are_those_that_a_move_needs_rule_by_rule() {
     assert_eq!(report["outcome"], "Moved");
     stage.tidy(&["shop"]).await;
     same(before, all(target, &["shop"]).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn finalizer_permissions_count_only_where_enforced() {
+    let mut stage = Stage::start().await;
+    let before = stage.fill("shop", 1).await;
+    grant(&stage, Side::Source, &stage.pair.source).await;
+    let roles = grant(&stage, Side::Target, &stage.pair.target).await;
+    let of_copies = roles.iter().find(|role| role["metadata"]["namespace"] == "shop").unwrap();
+    let rules = of_copies["rules"].as_array().unwrap();
+    let about_finalizers = |rule: &&Value| rule["resources"].to_string().contains("/finalizers");
+    let (finalizers, others): (Vec<&Value>, Vec<&Value>) = rules.iter().partition(about_finalizers);
+    assert!(finalizers.iter().all(|rule| rule["verbs"] == json!(["update"])), "{finalizers:?}");
+    let user = |server: &Server| -> PathBuf { server.kubeconfig_as(USER, &[]).unwrap() };
+    let host = Host::between(&user(&stage.pair.source), &user(&stage.pair.target));
+    plans(&host, 0).await;
+    set_rules(&stage.pair.target, of_copies, &others.into_iter().cloned().collect::<Vec<_>>()).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    plans(&host, 0).await;
+
+    stage.pair.target.enable_admission_plugin(ENFORCES_OWNERS).await.unwrap();
+    let said = plans(&host, 3).await;
+    say(format_args!("{}", said.trim_end()));
+    for text in [
+        "\"code\": \"rights-missing\"",
+        "no permission to update ",
+        "machines.cluster.x-k8s.io/finalizers",
+        "in namespace shop; its server requires that for owner references with blockOwnerDeletion",
+        "generate rbac --side target --bind-to",
+        "state: nothing is changed",
+    ] {
+        assert!(said.contains(text), "no {text:?} in\n{said}");
+    }
+    set_rules(&stage.pair.target, of_copies, rules).await;
+    plans(&host, 0).await;
+    let report = host.run(&of_shop(&["move"])).await.unwrap().done().unwrap();
+    assert_eq!(report["outcome"], "Moved");
+    stage.tidy(&["shop"]).await;
+    same(before, all(&stage.pair.target, &["shop"]).await);
 }

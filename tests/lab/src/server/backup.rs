@@ -73,6 +73,13 @@ impl Server {
         self.wait_for_kinds(&crds.list(&ListParams::default()).await?.items).await?;
         if has_controllers { self.start_controllers().await } else { Ok(()) }
     }
+
+    /// Starts the server again, with what it holds and an admission plugin that is off by default.
+    pub async fn enable_admission_plugin(&mut self, name: &'static str) -> Result<()> {
+        let backup = self.back_up().await?;
+        self.admission_plugin = Some(name);
+        self.restore(&backup, Revision::Behind).await
+    }
 }
 
 /// Copies a directory, except files that etcd prepares for later.

@@ -51,7 +51,13 @@ pub(super) fn etcd(binaries: &ServerBinaries, dir: &Path, url: &str) -> Command 
     command
 }
 
-pub(super) fn apiserver(binaries: &ServerBinaries, dir: &Path, etcd: &str, port: u16) -> Command {
+pub(super) fn apiserver(
+    binaries: &ServerBinaries,
+    dir: &Path,
+    etcd: &str,
+    port: u16,
+    admission_plugin: Option<&str>,
+) -> Command {
     let file = |name: &str| dir.join(name).display().to_string();
     let mut command = program(&binaries.apiserver);
     command.args([
@@ -76,6 +82,7 @@ pub(super) fn apiserver(binaries: &ServerBinaries, dir: &Path, etcd: &str, port:
         // A rotated log would lose the requests of long runs.
         "--audit-log-maxsize=4096".to_owned(),
     ]);
+    command.args(admission_plugin.map(|name| format!("--enable-admission-plugins={name}")));
     command
 }
 

@@ -77,7 +77,7 @@ impl Server {
         commands::write_files(path, &authority)?;
 
         let etcd_url = format!("http://127.0.0.1:{etcd_port}");
-        let programs = Programs { binaries, dir: path, etcd_url: &etcd_url, port };
+        let programs = Programs { binaries, dir: path, etcd_url: &etcd_url, port, admission_plugin: None };
         let mut etcd = programs.start_etcd().await?;
         if !entries.is_empty() {
             etcd.until("ready", START_LIMIT, async || stored::is_ready(&etcd_url).await).await?;
@@ -94,6 +94,7 @@ impl Server {
             kubeconfig,
             authority,
             binaries: binaries.clone(),
+            admission_plugin: None,
             controllers: Mutex::new(None),
             apiserver,
             etcd,
@@ -103,8 +104,9 @@ impl Server {
 
     /// Starts etcd and the API server again, where they were: `prepare` is called with the address of etcd in between.
     pub(super) async fn start_again(&mut self, prepare: impl AsyncFnOnce(&str) -> Result<()>) -> Result<()> {
-        let Self { binaries, dir, etcd_url, port, client, .. } = &*self;
-        let programs = Programs { binaries, dir: dir.path(), etcd_url, port: *port };
+        let Self { binaries, dir, etcd_url, port, client, admission_plugin, .. } = &*self;
+        let (port, admission_plugin) = (*port, *admission_plugin);
+        let programs = Programs { binaries, dir: dir.path(), etcd_url, port, admission_plugin };
         let mut etcd = programs.start_etcd().await?;
         etcd.until("ready", START_LIMIT, async || stored::is_ready(etcd_url).await).await?;
         prepare(etcd_url).await?;
@@ -120,6 +122,7 @@ struct Programs<'a> {
     dir: &'a Path,
     etcd_url: &'a str,
     port: u16,
+    admission_plugin: Option<&'a str>,
 }
 
 impl Programs<'_> {
@@ -130,7 +133,8 @@ impl Programs<'_> {
 
     /// Starts the API server, and waits until it is ready.
     async fn start_apiserver(&self, client: &Client, etcd: &mut Process) -> Result<Process> {
-        let command = commands::apiserver(self.binaries, self.dir, self.etcd_url, self.port);
+        let command =
+            commands::apiserver(self.binaries, self.dir, self.etcd_url, self.port, self.admission_plugin);
         let log = self.dir.join("kube-apiserver.log");
         let mut apiserver = Process::spawn("kube-apiserver", &command, log).await?;
         let waited = apiserver.until("ready", START_LIMIT, async || is_ready(client).await).await;
