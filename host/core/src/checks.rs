@@ -6,6 +6,7 @@
 //! | `unusable_objects` | names and bodies that a move can't work with |
 //! | `served_versions` | kinds and versions that the target serves |
 //! | `providers` | providers that the target runs |
+//! | `nodes` | nodes of the target that can run controllers |
 //! | `collateral` | objects that stay and would lose their owners |
 //! | `dangling` | objects that stay and would be missing in the target |
 //! | `garbage_collector` | a simulation of the garbage collector |
@@ -13,6 +14,7 @@
 pub mod collateral;
 pub mod dangling;
 pub(crate) mod garbage_collector;
+pub mod nodes;
 pub mod preflight;
 pub mod providers;
 pub mod served_versions;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pivot_core::checks::collateral::{Bystander, find_lost_dependents};
+use pivot_core::checks::nodes::can_run_controllers;
 use pivot_core::checks::preflight::check_moved_objects;
 use pivot_core::checks::providers::{Provider, check_providers};
 use pivot_core::checks::served_versions::check_served_versions;
@@ -21,7 +22,6 @@ use pivot_core::plugins::reach::is_read;
 use pivot_core::request::scope::Scope;
 use pivot_core::{GroupKind, Key, Kind, Meta, Side};
 use pivot_places::PlaceError;
-use serde::Deserialize;
 
 use crate::base::events::Event;
 use crate::base::job::Job;
@@ -409,29 +409,6 @@ async fn refuse_dependents_lost(
 
 /// Warns of a cluster without a node that accepts Pods: it can't run the controllers that the moved objects need.
 async fn warn_without_schedulable_node(job: &Job) -> Result<Option<Event>, Failure> {
-    #[derive(Deserialize)]
-    struct Node {
-        #[serde(default)]
-        spec: Spec,
-        #[serde(default)]
-        status: Status,
-    }
-    #[derive(Deserialize, Default)]
-    struct Spec {
-        #[serde(default)]
-        unschedulable: bool,
-    }
-    #[derive(Deserialize, Default)]
-    struct Status {
-        #[serde(default)]
-        conditions: Vec<Condition>,
-    }
-    #[derive(Deserialize)]
-    struct Condition {
-        #[serde(rename = "type")]
-        kind: String,
-        status: String,
-    }
     if !job.route.target_runs() {
         return Ok(None);
     }
@@ -441,10 +418,7 @@ async fn warn_without_schedulable_node(job: &Job) -> Result<Option<Event>, Failu
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => return Ok(None),
         Err(failure) => return Err(failure),
     };
-    let good = listing.objects.iter().filter_map(|object| object.view::<Node>().ok()).any(|node| {
-        !node.spec.unschedulable
-            && node.status.conditions.iter().any(|c| c.kind == "Ready" && c.status == "True")
-    });
+    let good = listing.objects.iter().any(can_run_controllers);
     Ok((!good).then(|| {
         let text = "the target has no ready and schedulable node: its controllers may be unable to run";
         Event::warning("no-ready-node", text)

@@ -123,6 +123,8 @@ mod stage;
 #[cfg(test)]
 mod summaries;
 #[cfg(test)]
+mod target_checks;
+#[cfg(test)]
 mod taken_over;
 #[cfg(test)]
 mod trouble;
