@@ -13,4 +13,5 @@ pub(crate) mod new_dependents;
 pub(crate) mod one_sided;
 pub(crate) mod permissions;
 pub(crate) mod same_cluster;
+pub(crate) mod target_providers;
 pub(crate) mod undone_moves;

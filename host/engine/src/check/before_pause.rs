@@ -8,7 +8,6 @@ use std::sync::Arc;
 use pivot_core::checks::collateral::{Bystander, find_lost_dependents};
 use pivot_core::checks::nodes::can_run_controllers;
 use pivot_core::checks::preflight::check_moved_objects;
-use pivot_core::checks::providers::{Provider, check_providers};
 use pivot_core::checks::served_versions::check_served_versions;
 use pivot_core::checks::unusable_objects::{refuse_same_file, refuse_unusable};
 use pivot_core::discovery::implicit_links::is_cluster;
@@ -37,6 +36,7 @@ use crate::check::evidence;
 use crate::check::existing::{self, Existing, UsedObjects};
 use crate::check::from_manifests;
 use crate::check::permissions;
+use crate::check::target_providers::check_target_providers;
 use crate::read::first_reading::FirstReads;
 use crate::read::namespaces::{self, MetadataByNamespace, Namespaces};
 use crate::read::planning;
@@ -311,47 +311,6 @@ pub(crate) async fn check_new_objects(
         refusals.extend(unfit);
     }
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
-}
-
-async fn check_target_providers(
-    job: &Job,
-    snapshot: &Snapshot,
-    source: &[Provider],
-) -> Result<Vec<Refusal>, Failure> {
-    let Some(kind) = job.kinds.target.get(&GroupKind::new(names::GROUP_CLUSTERCTL, "Provider")) else {
-        return Ok(compare_providers(job, source, &[], snapshot));
-    };
-    let listing = match job.target.list(kind, None).await {
-        Ok(listing) => listing,
-        Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
-            job.report(Event::warning(
-                "providers-unreadable",
-                format!("the target's providers can't be listed, so they are not checked: {why}"),
-            ));
-            return Ok(Vec::new());
-        }
-        Err(failure) => return Err(failure),
-    };
-    let mut providers = Vec::new();
-    for object in &listing.objects {
-        providers.push(Provider::from_object(object).map_err(|error| Failure::Object(Side::Target, error))?);
-    }
-    Ok(compare_providers(job, source, &providers, snapshot))
-}
-
-fn compare_providers(
-    job: &Job,
-    source: &[Provider],
-    target: &[Provider],
-    snapshot: &Snapshot,
-) -> Vec<Refusal> {
-    if job.route.target_runs() {
-        // Providers don't have to work where objects are only copied.
-        let steps = snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused());
-        check_providers(source, target, &steps.filter_map(|step| step.key.namespace.clone()).collect())
-    } else {
-        Vec::new()
-    }
 }
 
 /// Checks once more, right before the point of no return, whether anything would be garbage-collected.
