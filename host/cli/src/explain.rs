@@ -71,7 +71,8 @@ fn explanation_of(risk: Risk) -> Explanation {
             "Copy the object with --also-copy, or label its kind so that it moves. Or remove its owner reference first.",
         ),
         Risk::NoPlugin => (
-            "A kind that is dangerous to move, such as BareMetalHost, moves, and no plugin handles it.",
+            "A kind that is dangerous to move, such as BareMetalHost, moves, and no plugin handles it. Or a system \
+             outside of Cluster API manages an object that moves (annotation cluster.x-k8s.io/managed-by).",
             "The copy has no status. The target's controllers may treat a running host as new and wipe it. The source's \
              controllers may power the host off when its object is deleted.",
             "Pass the plugin for the kind with --plugins.",

@@ -14,7 +14,7 @@ use crate::messages::refusal::Refusal;
 use crate::messages::remedy::Remedy;
 use crate::messages::risk::Risk;
 use crate::messages::shell::Kubectl;
-use crate::objects::names::{GROUP_CLUSTER, OURS, UNDO};
+use crate::objects::names::{GROUP_CLUSTER, MANAGED_BY, OURS, UNDO};
 use crate::objects::pause;
 use crate::plan::Plan;
 use crate::request::scope::Scope;
@@ -34,7 +34,7 @@ pub fn check_moved_objects(
     let mut refusals = Vec::new();
     for step in &plan.steps {
         let Some(object) = inventory.get(step.object) else { continue };
-        let checked = check_object(object, &step.key, scope, ours);
+        let checked = check_object(object, &step.key, scope, ours, handled);
         refusals.extend(checked.unwrap_or_else(|error| vec![Refusal::unreadable(step.key.clone(), &error)]));
     }
     refusals.extend(find_unhandled_dangers(plan, scope, handled));
@@ -46,9 +46,11 @@ fn check_object(
     key: &Key,
     scope: &Scope,
     ours: Option<&str>,
+    handled: &BTreeSet<GroupKind>,
 ) -> Result<Vec<Refusal>, ObjectError> {
     let kind = &object.kind.group_kind;
     let mut refusals = Vec::from_iter(refuse_own_records(object, key));
+    refusals.extend(refuse_externally_managed(object, key, scope, handled)?);
     if is_cluster(kind) || is_cluster_class(kind) {
         refusals.extend(check_pause(object, key, scope, ours)?);
     }
@@ -78,6 +80,26 @@ fn refuse_own_records(object: &Object, key: &Key) -> Option<Refusal> {
         format!("{key} has a pivot-host.io/ label, which marks records of moves; records are never moved");
     let remedy = "remove its labels that begin with pivot-host.io/, if it is something else";
     Some(Refusal::source("own-object", key.clone(), message, remedy))
+}
+
+/// Refuses an object that a system outside of Cluster API manages: its provider ignores it, and so the status of its copy.
+fn refuse_externally_managed(
+    object: &Object,
+    key: &Key,
+    scope: &Scope,
+    handled: &BTreeSet<GroupKind>,
+) -> Result<Option<Refusal>, ObjectError> {
+    let kind = &key.group_kind;
+    let is_safe = handled.contains(kind) || scope.accept.contains_kind(Risk::NoPlugin, kind);
+    if is_safe || is_cluster(kind) || !object.meta.has_annotation(MANAGED_BY) || !object.has_status()? {
+        return Ok(None);
+    }
+    let message = format!(
+        "{key} is externally managed ({MANAGED_BY}): its copy starts without status, and its provider never writes one"
+    );
+    let refusal =
+        Refusal::source("externally-managed", key.clone(), message, Remedy::AddPlugin { kind: kind.clone() });
+    Ok(Some(refusal.with_remedy(Remedy::MoveWithoutPlugin { kind: kind.clone() })))
 }
 
 /// Refuses a Cluster or class that this move didn't pause. A user may be working on it, and unpausing the copy would interfere.

@@ -13,6 +13,8 @@ pub const LABEL_MOVE_HIERARCHY: &str = "clusterctl.cluster.x-k8s.io/move-hierarc
 pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Annotation on a source object that is about to be deleted because its copy took over.
 pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
+/// Annotation: a system outside of Cluster API manages the object, and the object's provider ignores it.
+pub(crate) const MANAGED_BY: &str = "cluster.x-k8s.io/managed-by";
 /// Label on every object of a Cluster: the Cluster's name.
 pub const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 

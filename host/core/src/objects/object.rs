@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -304,6 +305,15 @@ impl Object {
             map.insert("kind".into(), self.kind.group_kind.kind.clone().into());
         }
         Ok(value)
+    }
+
+    /// Returns true if a controller has written a status.
+    pub(crate) fn has_status(&self) -> Result<bool, ObjectError> {
+        #[derive(Deserialize)]
+        struct View {
+            status: Option<BTreeMap<String, IgnoredAny>>,
+        }
+        Ok(self.view::<View>()?.status.is_some_and(|status| !status.is_empty()))
     }
 
     /// Parses the body into a type that names only the fields it needs.

@@ -56,6 +56,25 @@ async fn w27_a_cluster_paused_by_a_user_unless_accepted() {
     assert_eq!(stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap()["spec"]["paused"], true);
 }
 
+#[tokio::test(start_paused = true)]
+async fn externally_managed_objects_need_consent() {
+    let mut stage = Stage::new();
+    let infra = key(INFRA, "InfraCluster", "c");
+    let manage = |b: &mut Value| {
+        b["metadata"]["annotations"] = json!({"cluster.x-k8s.io/managed-by": "terraform"});
+        b["status"] = json!({"ready": true});
+    };
+    stage.source.edit(&infra, manage).unwrap();
+    refused(&stage, Exit::Refused, "externally-managed").await;
+    // A copy in a directory keeps its status.
+    let directory = tempfile::tempdir().unwrap();
+    let mut copy = stage.setup();
+    copy.sides.target = Arc::new(DirectoryPlace::to_write(directory.path()).unwrap());
+    run::start(copy).await.unwrap();
+    stage.options.scope.accept.insert_kind(Risk::NoPlugin, infra.group_kind);
+    run::start(stage.setup()).await.unwrap();
+}
+
 /// Nothing can be created in it, whatever the object is: one cause is one reason.
 #[tokio::test(start_paused = true)]
 async fn namespace_being_deleted_is_one_reason() {

@@ -192,3 +192,33 @@ fn dangerous_kinds_need_a_plugin_or_consent() {
     assert!(refusals(&accepting, &BTreeSet::new()).is_empty());
     assert!(refusals(&Case::new("BareMetalHost ns/stays"), &BTreeSet::new()).is_empty());
 }
+
+#[test]
+fn externally_managed_objects_keep_no_status() {
+    let managed = json!({"metadata": {"annotations": {names::MANAGED_BY: ""}}});
+    let ready = with(managed.clone(), json!({"status": {"ready": true}}));
+    for (name, object, expected) in [
+        ("InfraCluster", ready.clone(), &["externally-managed"][..]),
+        // There is no status to lose.
+        ("InfraCluster", managed.clone(), &[]),
+        ("InfraCluster", with(managed.clone(), json!({"status": {}})), &[]),
+        ("InfraCluster", json!({"status": {"ready": true}}), &[]),
+        ("Cluster", with(running(), managed), &[]),
+    ] {
+        assert_eq!(accepted(body(name, object.clone())), expected, "{name} {object}");
+    }
+    let mut case = Case::new("");
+    case.inventory = Inventory::new(vec![body("InfraCluster", ready)]);
+    let infra = kind("InfraCluster").group_kind.clone();
+    let handled = BTreeSet::from([infra.clone()]);
+    let check = |case: &Case, handled: &BTreeSet<GroupKind>| {
+        check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, handled)
+    };
+    let refusal = check(&case, &BTreeSet::new()).remove(0);
+    let expected =
+        [Remedy::AddPlugin { kind: infra.clone() }, Remedy::MoveWithoutPlugin { kind: infra.clone() }];
+    assert_eq!(refusal.remedies, expected);
+    assert!(check(&case, &handled).is_empty());
+    case.scope.accept.insert_kind(Risk::NoPlugin, infra);
+    assert!(check(&case, &BTreeSet::new()).is_empty());
+}
