@@ -6,6 +6,7 @@
 //! | `unusable_objects` | names and bodies that a move can't work with |
 //! | `served_versions` | kinds and versions that the target serves |
 //! | `providers` | providers that the target runs |
+//! | `provider_deployments` | objects that the controllers of these providers watch |
 //! | `nodes` | nodes of the target that can run controllers |
 //! | `collateral` | objects that stay and would lose their owners |
 //! | `dangling` | objects that stay and would be missing in the target |
@@ -16,6 +17,7 @@ pub mod dangling;
 pub(crate) mod garbage_collector;
 pub mod nodes;
 pub mod preflight;
+pub mod provider_deployments;
 pub mod providers;
 pub mod served_versions;
 pub mod unusable_objects;

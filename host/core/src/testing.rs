@@ -113,6 +113,7 @@ fn describe(body: &mut Value, word: &str) {
         "move" => body["metadata"]["labels"][names::LABEL_MOVE] = json!(""),
         "hierarchy" => body["metadata"]["labels"][names::LABEL_MOVE_HIERARCHY] = json!("false"),
         "deleting" => body["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+        "status" => body["status"] = json!({"ready": true}),
         "broken" => body["spec"] = json!("a string, not a map"),
         "cluster" => body["spec"]["clusterName"] = json!(value),
         "of" => body["metadata"]["labels"][names::LABEL_CLUSTER] = json!(value),

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use semver::Version;
 use serde::Deserialize;
 
+use crate::checks::provider_deployments::ProviderDeployment;
 use crate::messages::refusal::Refusal;
 use crate::messages::remedy::{Installation, Remedy};
 use crate::messages::shell::Kubectl;
@@ -74,26 +75,64 @@ impl Provider {
         self.watched_namespace.as_deref().is_none_or(|watched| watched == namespace)
     }
 
+    /// Returns true if a Deployment in the target is of this provider.
+    fn is_deployed(&self, deployments: &[ProviderDeployment]) -> bool {
+        let prefix = match self.kind_of.as_str() {
+            "CoreProvider" => "",
+            "BootstrapProvider" => "bootstrap-",
+            "ControlPlaneProvider" => "control-plane-",
+            "InfrastructureProvider" => "infrastructure-",
+            "IPAMProvider" => "ipam-",
+            "RuntimeExtensionProvider" => "runtime-extension-",
+            "AddonProvider" => "addon-",
+            _ => return false,
+        };
+        let label = format!("{prefix}{}", self.name);
+        deployments.iter().any(|deployment| deployment.provider == label)
+    }
+
     fn installation(&self) -> Installation {
         Installation { kind_of: self.kind_of.clone(), name: self.name.clone(), version: self.version.clone() }
     }
 }
 
-/// Compares the providers of both sides; `namespaces` are those that move.
+/// Compares the providers of both sides; `namespaces` are those that move. A provider with a Deployment in the target is installed
+/// there, and its flags say which namespaces it watches.
 pub fn check_providers(
     source: &[Provider],
     target: &[Provider],
+    deployments: &[ProviderDeployment],
     namespaces: &BTreeSet<String>,
 ) -> Vec<Refusal> {
-    source.iter().flat_map(|provider| check_provider(provider, target, namespaces)).collect()
+    source.iter().flat_map(|provider| check_provider(provider, target, deployments, namespaces)).collect()
 }
 
-fn check_provider(provider: &Provider, target: &[Provider], namespaces: &BTreeSet<String>) -> Vec<Refusal> {
+/// Returns the labels of the source's providers that run in the target although its inventory doesn't have them.
+pub fn find_unlisted(
+    source: &[Provider],
+    target: &[Provider],
+    deployments: &[ProviderDeployment],
+) -> Vec<String> {
+    let is_listed = |provider: &Provider| target.iter().any(|other| provider.is_same(other));
+    let unlisted = source.iter().filter(|provider| !is_listed(provider) && provider.is_deployed(deployments));
+    unlisted.map(Provider::label).collect()
+}
+
+fn check_provider(
+    provider: &Provider,
+    target: &[Provider],
+    deployments: &[ProviderDeployment],
+    namespaces: &BTreeSet<String>,
+) -> Vec<Refusal> {
     let label = provider.label();
+    let is_deployed = provider.is_deployed(deployments);
     let Some(needed) = provider.parse_version() else {
         return vec![unreadable_version(Side::Source, provider)];
     };
     let matching: Vec<&Provider> = target.iter().filter(|other| provider.is_same(other)).collect();
+    if matching.is_empty() && is_deployed {
+        return Vec::new();
+    }
     if matching.is_empty() {
         return vec![Refusal::target(
             "provider-missing",
@@ -124,7 +163,7 @@ fn check_provider(provider: &Provider, target: &[Provider], namespaces: &BTreeSe
             Remedy::UpgradeProvider(provider.installation()),
         ));
     }
-    for namespace in namespaces.iter().filter(|namespace| provider.watches(namespace)) {
+    for namespace in namespaces.iter().filter(|namespace| !is_deployed && provider.watches(namespace)) {
         if !matching.iter().any(|other| other.watches(namespace)) {
             let watched: Vec<&str> =
                 matching.iter().filter_map(|other| other.watched_namespace.as_deref()).collect();
@@ -153,6 +192,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::objects::names::LABEL_PROVIDER;
     use crate::testing::kind;
 
     /// `capi v1.2.3`, or `capi v1.2.3 only-this-namespace`.
@@ -171,7 +211,7 @@ mod tests {
     fn codes(source: &[&str], target: &[&str]) -> Vec<&'static str> {
         let read = |texts: &[&str]| texts.iter().map(|text| provider(text)).collect::<Vec<_>>();
         let namespaces = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
-        let refusals = check_providers(&read(source), &read(target), &namespaces);
+        let refusals = check_providers(&read(source), &read(target), &[], &namespaces);
         refusals.into_iter().map(|refusal| refusal.code).collect()
     }
 
@@ -217,7 +257,7 @@ mod tests {
     fn a_type_tells_providers_of_one_name_apart() {
         let source = provider("kubeadm v1.0.0");
         let target = Provider { kind_of: "BootstrapProvider".into(), ..source.clone() };
-        let refusals = check_providers(&[source], &[target], &BTreeSet::new());
+        let refusals = check_providers(&[source], &[target], &[], &BTreeSet::new());
         assert_eq!(refusals[0].code, "provider-missing");
         let installation = Installation {
             kind_of: "InfrastructureProvider".into(),
@@ -225,6 +265,28 @@ mod tests {
             version: "v1.0.0".into(),
         };
         assert_eq!(refusals[0].remedies, [Remedy::InstallProvider(installation)]);
+    }
+
+    #[test]
+    fn deployed_providers_need_no_inventory() {
+        let namespaces = BTreeSet::from(["a".to_owned()]);
+        let source = [provider("p v1.2.3")];
+        for (label, target, expected, unlisted) in [
+            ("infrastructure-p", &[][..], &[][..], 1),
+            ("infrastructure-p", &[provider("p v1.2.3 b")], &[], 0),
+            ("infrastructure-p", &[provider("p v1.2.2")], &["provider-older"], 0),
+            ("bootstrap-p", &[], &["provider-missing"], 0),
+            ("p", &[], &["provider-missing"], 0),
+        ] {
+            let body = json!({"metadata": {"name": "d", "labels": {LABEL_PROVIDER: label}},
+                "spec": {"template": {"spec": {"containers": []}}}});
+            let deployment = Object::from_value(kind("Deployment"), &body).unwrap();
+            let deployments = [ProviderDeployment::from_object(&deployment).unwrap()];
+            let found = check_providers(&source, target, &deployments, &namespaces);
+            let codes: Vec<_> = found.iter().map(|refusal| refusal.code).collect();
+            assert_eq!(codes, expected, "{label} {target:?}");
+            assert_eq!(find_unlisted(&source, target, &deployments).len(), unlisted, "{label} {target:?}");
+        }
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Annotation: a system outside of Cluster API manages the object, and the object's provider ignores it.
 pub(crate) const MANAGED_BY: &str = "cluster.x-k8s.io/managed-by";
+/// Label on Deployments and definitions of a provider: the provider's name, such as `infrastructure-metal3`.
+pub const LABEL_PROVIDER: &str = "cluster.x-k8s.io/provider";
+/// Label on an object: only controllers with this filter reconcile it, and controllers without a filter.
+pub(crate) const LABEL_WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
 /// Label on every object of a Cluster: the Cluster's name.
 pub const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 

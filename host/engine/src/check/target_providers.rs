@@ -1,23 +1,56 @@
-//! Checks the target's providers.
+//! Checks the target's providers: their inventory, and the Deployments that run them.
 
-use pivot_core::checks::providers::{Provider, check_providers};
-use pivot_core::messages::refusal::Refusal;
-use pivot_core::objects::names;
-use pivot_core::{GroupKind, Side};
+use futures::future::FutureExt;
+use pivot_core::checks::provider_deployments::{ProviderDeployment, RunningProviders, check_deployments};
+use pivot_core::checks::providers::{Provider, check_providers, find_unlisted};
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::objects::names::{GROUP_CLUSTERCTL, LABEL_PROVIDER};
+use pivot_core::plugins::hooks::Hook;
+use pivot_core::{GroupKind, Key, Object, Side};
 use pivot_places::PlaceError;
 
 use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
+use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::read::snapshot::Snapshot;
 
+/// Checks the providers of a target that takes over; `source` are the source's.
 pub(crate) async fn check_target_providers(
     job: &Job,
     snapshot: &Snapshot,
     source: &[Provider],
 ) -> Result<Vec<Refusal>, Failure> {
-    let Some(kind) = job.kinds.target.get(&GroupKind::new(names::GROUP_CLUSTERCTL, "Provider")) else {
-        return Ok(compare_providers(job, source, &[], snapshot));
+    // Providers don't have to work where objects are only copied.
+    if !job.route.target_runs() {
+        return Ok(Vec::new());
+    }
+    let (inventory, running) = tokio::try_join!(read_inventory(job), read_running(job))?;
+    let Snapshot { plan, inventory: objects, .. } = snapshot;
+    let steps = || plan.steps.iter().filter(|step| step.treatment().can_be_paused());
+    let kinds = steps().map(|step| &step.key.group_kind);
+    let is_adapted = |kind: &&GroupKind| job.plugins.iter().any(|plugin| plugin.changes(Hook::Adapt, kind));
+    let adapted = kinds.filter(is_adapted).cloned().collect();
+    let mut refusals = check_deployments(&running, plan, objects, &job.options.scope, &adapted);
+    if let Some(target) = inventory {
+        let namespaces = steps().filter_map(|step| step.key.namespace.clone()).collect();
+        refusals.extend(check_providers(source, &target, &running.deployments, &namespaces));
+        let unlisted = find_unlisted(source, &target, &running.deployments);
+        if !unlisted.is_empty() {
+            let text = format!(
+                "clusterctl's inventory in the target doesn't list {}, so the version is not compared",
+                some_of(&unlisted, 3)
+            );
+            job.report(Event::note("provider-version-unknown", text));
+        }
+    }
+    Ok(refusals)
+}
+
+/// Reads the inventory; none if the user can't list it.
+async fn read_inventory(job: &Job) -> Result<Option<Vec<Provider>>, Failure> {
+    let Some(kind) = job.kinds.target.get(&GroupKind::new(GROUP_CLUSTERCTL, "Provider")) else {
+        return Ok(Some(Vec::new()));
     };
     let listing = match job.target.list(kind, None).await {
         Ok(listing) => listing,
@@ -26,28 +59,58 @@ pub(crate) async fn check_target_providers(
                 "providers-unreadable",
                 format!("the target's providers can't be listed, so they are not checked: {why}"),
             ));
-            return Ok(Vec::new());
+            return Ok(None);
         }
         Err(failure) => return Err(failure),
     };
-    let mut providers = Vec::new();
-    for object in &listing.objects {
-        providers.push(Provider::from_object(object).map_err(|error| Failure::Object(Side::Target, error))?);
-    }
-    Ok(compare_providers(job, source, &providers, snapshot))
+    let read = |object| Provider::from_object(object).map_err(|error| Failure::Object(Side::Target, error));
+    listing.objects.iter().map(read).collect::<Result<_, _>>().map(Some)
 }
 
-fn compare_providers(
-    job: &Job,
-    source: &[Provider],
-    target: &[Provider],
-    snapshot: &Snapshot,
-) -> Vec<Refusal> {
-    if job.route.target_runs() {
-        // Providers don't have to work where objects are only copied.
-        let steps = snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused());
-        check_providers(source, target, &steps.filter_map(|step| step.key.namespace.clone()).collect())
-    } else {
-        Vec::new()
+/// Reads the Deployments of providers, and the providers of all kinds if flags limit a Deployment.
+async fn read_running(job: &Job) -> Result<RunningProviders, Failure> {
+    let deployments = match list_deployments(job).await {
+        Ok(deployments) => deployments,
+        Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
+            let text =
+                format!("the target's provider Deployments can't be read, so they are not checked: {why}");
+            job.report(Event::warning("providers-unreadable", text));
+            Vec::new()
+        }
+        Err(failure) => return Err(failure),
+    };
+    let read = |object: &Object| {
+        ProviderDeployment::from_object(object).map_err(|error| Failure::Object(Side::Target, error))
+    };
+    let deployments: Vec<_> = deployments.iter().map(read).collect::<Result<_, _>>()?;
+    let mut running = RunningProviders { deployments, ..RunningProviders::default() };
+    let definition = job.core_kind(Side::Target, "apiextensions.k8s.io", "CustomResourceDefinition");
+    let (true, Ok(definition)) = (running.deployments.iter().any(ProviderDeployment::is_limited), definition)
+    else {
+        return Ok(running);
+    };
+    let definitions = match job.target.list_meta(definition, None).await {
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
+        metas => metas?,
+    };
+    for kind in job.kinds.target.values() {
+        let name = format!("{}.{}", kind.plural, kind.group_kind.group);
+        let definition = definitions.iter().find(|definition| definition.name == name);
+        if let Some(provider) = definition.and_then(|definition| definition.labels.get(LABEL_PROVIDER)) {
+            running.kinds.insert(kind.group_kind.clone(), provider.clone());
+        }
     }
+    Ok(running)
+}
+
+/// Reads the Deployments with the label of a provider. Others are not read whole.
+async fn list_deployments(job: &Job) -> Result<Vec<Object>, Failure> {
+    let Ok(kind) = job.core_kind(Side::Target, "apps", "Deployment") else { return Ok(Vec::new()) };
+    let metas = job.target.list_meta(kind, None).await?;
+    let labelled = metas.into_iter().filter(|meta| meta.has_label(LABEL_PROVIDER));
+    let reads = labelled.map(|meta| -> Work<'_, Option<Object>> {
+        let key = Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), meta.name);
+        async move { job.target.get(kind, &key).await }.boxed()
+    });
+    Ok(side_by_side::try_all(OBJECTS, reads.collect()).await?.into_iter().flatten().collect())
 }
