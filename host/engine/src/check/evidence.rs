@@ -22,7 +22,7 @@ use crate::base::events::{Awaited, Event};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS};
-use crate::base::requests::wait::{self, Enough, WantedObjects};
+use crate::base::requests::wait::{self, WantedObjects};
 use crate::read::snapshot::Snapshot;
 
 /// Refuses objects that could be deleted without any evidence that a controller took over.
@@ -117,15 +117,14 @@ pub(crate) async fn wait_for_takeover(
         moved.push(Moved { key: &entry.key, object, asleep, held: entry.pausing == Pausing::Held });
     }
     let Asked { each, one_of, unverifiable: _ } = find_expectations(job, &moved)?;
-    let mut wanted: BTreeMap<Arc<Kind>, WantedObjects> = BTreeMap::new();
+    let mut sets: BTreeMap<&GroupKind, Vec<BTreeSet<Key>>> = BTreeMap::new();
     for key in each.keys() {
-        let kind = job.kind(Side::Target, &key.group_kind)?.clone();
-        wanted.entry(kind).or_insert_with(|| WantedObjects::all_of(BTreeSet::new())).keys.insert(key.clone());
+        sets.entry(&key.group_kind).or_default().push(BTreeSet::from([key.clone()]));
     }
     for (kind, objects) in &one_of {
-        let keys = objects.keys().cloned().collect();
-        wanted.insert(job.kind(Side::Target, kind)?.clone(), WantedObjects { keys, enough: Enough::One });
+        sets.insert(kind, vec![objects.keys().cloned().collect()]);
     }
+    let wanted = find_wanted(job, sets)?;
     let expected: BTreeMap<Key, Expectation> = one_of.into_values().flatten().chain(each).collect();
     let lacks = |object: &Object| {
         let key = object.key();
@@ -148,6 +147,16 @@ pub(crate) async fn wait_for_takeover(
         Err(Failure::TimedOut(missing)) => Err(Failure::NotTakenOver(missing)),
         other => other,
     }
+}
+
+/// Returns the objects to wait for, by the target's kinds.
+pub(crate) fn find_wanted<'a>(
+    job: &Job,
+    sets: impl IntoIterator<Item = (&'a GroupKind, Vec<BTreeSet<Key>>)>,
+) -> Result<BTreeMap<Arc<Kind>, WantedObjects>, Failure> {
+    let of_kind =
+        |(kind, sets)| Ok((job.kind(Side::Target, kind)?.clone(), WantedObjects::one_of_each(sets)));
+    sets.into_iter().map(of_kind).collect()
 }
 
 /// Reads the objects that would be deleted but are missing in `known`, by name. Lists contain only kinds that are served and

@@ -1,7 +1,7 @@
 //! Waiting by watch for objects to reach a state: no polling, and no requests for single objects.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -22,39 +22,93 @@ const REPORT_CHECK: Duration = Duration::from_secs(1);
 /// Time between the end of a watch, or one that the server refused as expired, and the next list.
 const RELIST_DELAY: Duration = Duration::from_millis(200);
 
-/// The objects of one kind to wait for.
-#[derive(Clone, Debug)]
+/// The objects of one kind to wait for: one of each set.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WantedObjects {
-    pub(crate) keys: BTreeSet<Key>,
-    pub(crate) enough: Enough,
-}
-
-/// Number of objects that must be in the wanted state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Enough {
-    Each,
-    One,
+    sets: Vec<BTreeSet<Key>>,
 }
 
 impl WantedObjects {
     /// Waits for each of these objects.
-    pub(crate) fn all_of(keys: BTreeSet<Key>) -> Self {
-        Self { keys, enough: Enough::Each }
+    pub(crate) fn all_of(keys: impl IntoIterator<Item = Key>) -> Self {
+        Self::one_of_each(keys.into_iter().map(|key| BTreeSet::from([key])))
     }
 
-    fn is_satisfied(&self, open: usize, there: usize) -> bool {
-        match self.enough {
-            Enough::Each => open == 0,
-            Enough::One => open < there || there == 0,
+    /// Waits for one object of each of these sets.
+    pub(crate) fn one_of_each(sets: impl IntoIterator<Item = BTreeSet<Key>>) -> Self {
+        Self { sets: sets.into_iter().collect() }
+    }
+}
+
+/// Progress of the objects of one kind.
+struct Progress<'a> {
+    sets: &'a [BTreeSet<Key>],
+    /// The sets that contain an object.
+    sets_of: BTreeMap<&'a Key, Vec<usize>>,
+    /// Existing objects, with what each lacks.
+    seen: BTreeMap<&'a Key, Option<String>>,
+    /// Sets in which some object exists, and all that exist lack something.
+    open: BTreeSet<usize>,
+}
+
+impl<'a> Progress<'a> {
+    fn new(wanted: &'a WantedObjects) -> Self {
+        let mut sets_of: BTreeMap<&Key, Vec<usize>> = BTreeMap::new();
+        for (index, set) in wanted.sets.iter().enumerate() {
+            set.iter().for_each(|key| sets_of.entry(key).or_default().push(index));
         }
+        Self { sets: &wanted.sets, sets_of, seen: BTreeMap::new(), open: BTreeSet::new() }
+    }
+
+    /// Replaces everything that was seen.
+    fn replace(&mut self, seen: impl Iterator<Item = (Key, Option<String>)>) {
+        self.seen = seen.filter_map(|(key, lacks)| Some((self.find(&key)?, lacks))).collect();
+        self.open = (0..self.sets.len()).filter(|index| self.is_open(*index)).collect();
+    }
+
+    /// Notes an object that changed, or that is gone.
+    fn update(&mut self, key: &Key, lacks: Option<Option<String>>) {
+        let Some(key) = self.find(key) else { return };
+        match lacks {
+            Some(lacks) => drop(self.seen.insert(key, lacks)),
+            None => drop(self.seen.remove(key)),
+        }
+        for &index in self.sets_of.get(key).into_iter().flatten() {
+            if self.is_open(index) {
+                self.open.insert(index)
+            } else {
+                self.open.remove(&index)
+            };
+        }
+    }
+
+    fn find(&self, key: &Key) -> Option<&'a Key> {
+        self.sets_of.get_key_value(key).map(|(key, _)| *key)
+    }
+
+    fn is_open(&self, index: usize) -> bool {
+        let mut seen =
+            self.sets.get(index).into_iter().flatten().filter_map(|key| self.seen.get(key)).peekable();
+        seen.peek().is_some() && seen.all(Option::is_some)
+    }
+
+    /// Names an object of each open set, with what it lacks.
+    fn missing(&self) -> BTreeMap<&'a Key, String> {
+        let open = self.open.iter().filter_map(|index| self.sets.get(*index));
+        let named = open.filter_map(|set| {
+            let (key, lacks) = set.iter().find_map(|key| self.seen.get_key_value(key))?;
+            let lacks = lacks.clone()?;
+            Some((*key, if set.len() > 1 { format!("{lacks}, nor another of its kind") } else { lacks }))
+        });
+        named.collect()
     }
 }
 
 /// Describes the state that an object lacks; `None` if it is in the wanted state.
 pub(crate) type Lacks<'a> = dyn Fn(&Object) -> Result<Option<String>, Failure> + Send + Sync + 'a;
 
-/// Waits until no object of the given keys lacks anything or, if one is enough, until one doesn't. An object that is gone lacks
-/// nothing; whether it is allowed to be gone is for the caller to check.
+/// Waits until an object of each set lacks nothing. An object that is gone lacks nothing; whether it is allowed to be gone is for
+/// the caller to check.
 pub(crate) async fn wait_for_objects(
     handle: &Handle,
     wanted: BTreeMap<Arc<Kind>, WantedObjects>,
@@ -63,15 +117,16 @@ pub(crate) async fn wait_for_objects(
     (halter, parking): (&Halter, &Parking),
     watcher: &dyn Watcher,
 ) -> Result<(), Failure> {
-    let missing: Mutex<BTreeMap<Key, String>> = Mutex::default();
+    let progress: Vec<(&Arc<Kind>, Mutex<Progress<'_>>)> =
+        wanted.iter().map(|(kind, wanted)| (kind, Mutex::new(Progress::new(wanted)))).collect();
     let awaited = || -> Vec<Awaited> {
-        let missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let objects = missing.iter();
-        objects.map(|(key, what)| Awaited::for_object(&handle.own_name(key), handle.side, what)).collect()
+        let mut all = BTreeMap::new();
+        progress.iter().for_each(|(_, progress)| all.extend(lock(progress).missing()));
+        all.iter().map(|(key, what)| Awaited::for_object(&handle.own_name(key), handle.side, what)).collect()
     };
     let deadline = Instant::now() + timeout;
     let kinds =
-        wanted.iter().map(|(kind, wanted)| wait_for_objects_of_kind(handle, kind, wanted, lacks, &missing));
+        progress.iter().map(|(kind, progress)| wait_for_objects_of_kind(handle, kind, progress, lacks));
     let reports = Reports::quiet_at_first();
     let tell = async {
         loop {
@@ -90,39 +145,25 @@ pub(crate) async fn wait_for_objects(
     parking.wait_for_others(halter, wait).await
 }
 
+fn lock<'a, 'b>(progress: &'a Mutex<Progress<'b>>) -> MutexGuard<'a, Progress<'b>> {
+    progress.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 async fn wait_for_objects_of_kind(
     handle: &Handle,
     kind: &Arc<Kind>,
-    wanted: &WantedObjects,
+    progress: &Mutex<Progress<'_>>,
     lacks: &Lacks<'_>,
-    missing: &Mutex<BTreeMap<Key, String>>,
 ) -> Result<(), Failure> {
-    let keys = &wanted.keys;
-    let namespace = common_namespace(keys);
-    let lock = || missing.lock().unwrap_or_else(PoisonError::into_inner);
-    // If one is enough, one is named.
-    let note = |key: Key, what: String| {
-        let mut missing = lock();
-        match wanted.enough {
-            Enough::Each => drop(missing.insert(key, what)),
-            Enough::One if missing.keys().any(|named| keys.contains(named) && *named != key) => {}
-            Enough::One => drop(missing.insert(key, format!("{what}, nor another of its kind"))),
-        }
-    };
+    let namespace = common_namespace(lock(progress).sets_of.keys().copied());
+    let is_wanted = |key: &Key| lock(progress).find(key).is_some();
     loop {
         let listing = handle.list(kind, namespace).await?;
-        let mut open = BTreeSet::new();
-        let mut there = 0;
-        lock().retain(|key, _| !keys.contains(key));
-        for object in listing.objects.iter().filter(|object| keys.contains(&object.key())) {
-            there += 1;
-            if let Some(what) = lacks(object)? {
-                note(object.key(), what);
-                open.insert(object.key());
-            }
-        }
-        if wanted.is_satisfied(open.len(), there) {
-            lock().retain(|key, _| !keys.contains(key));
+        let objects = listing.objects.iter().filter(|object| is_wanted(&object.key()));
+        let seen =
+            objects.map(|object| Ok((object.key(), lacks(object)?))).collect::<Result<Vec<_>, Failure>>()?;
+        lock(progress).replace(seen.into_iter());
+        if lock(progress).open.is_empty() {
             return Ok(());
         }
         let watch = handle.retry(|| handle.place.watch(kind, namespace, &listing.resource_version)).await;
@@ -138,29 +179,15 @@ async fn wait_for_objects_of_kind(
         };
         // A watch that ends or fails is restarted with a list, so no event is missed in between.
         while let Some(Ok(event)) = events.next().await {
-            let (object, what) = match event {
-                Event::Applied(object) if keys.contains(&object.key()) => {
-                    let what = lacks(&object)?;
-                    (object, what)
+            match event {
+                Event::Applied(object) if is_wanted(&object.key()) => {
+                    let now = lacks(&object)?;
+                    lock(progress).update(&object.key(), Some(now));
                 }
-                Event::Deleted(object) if keys.contains(&object.key()) => {
-                    there = there.saturating_sub(1);
-                    (object, None)
-                }
-                Event::Applied(_) | Event::Deleted(_) => continue,
-            };
-            match what {
-                Some(what) => {
-                    note(object.key(), what);
-                    open.insert(object.key());
-                }
-                None => {
-                    lock().remove(&object.key());
-                    open.remove(&object.key());
-                }
+                Event::Applied(_) => continue,
+                Event::Deleted(object) => lock(progress).update(&object.key(), None),
             }
-            if wanted.is_satisfied(open.len(), there) {
-                lock().retain(|key, _| !keys.contains(key));
+            if lock(progress).open.is_empty() {
                 return Ok(());
             }
         }
@@ -169,8 +196,8 @@ async fn wait_for_objects_of_kind(
 }
 
 /// The namespace that all keys share, if they do.
-fn common_namespace(keys: &BTreeSet<Key>) -> Option<&str> {
-    let mut namespaces = keys.iter().map(|key| key.namespace.as_deref());
+fn common_namespace<'a>(keys: impl Iterator<Item = &'a Key>) -> Option<&'a str> {
+    let mut namespaces = keys.map(|key| key.namespace.as_deref());
     let first = namespaces.next().flatten();
     if namespaces.all(|namespace| namespace == first) { first } else { None }
 }
