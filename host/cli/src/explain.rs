@@ -118,6 +118,11 @@ fn explanation_of(risk: Risk) -> Explanation {
             "A controller that still works changes objects or machines after they were copied.",
             "Wait longer with --pause-timeout. Or scale the source's controllers to 0, and accept the risk then.",
         ),
+        Risk::Unseen => (
+            "Controllers of the target have to write a condition on the paused copies before the move is committed.",
+            "If no controller of the target watches these objects, the move stops after the commit, and can't be rolled back any more.",
+            "Check that the provider's Deployment runs in the target, and watches the namespace. Then resume, which waits again.",
+        ),
         Risk::Unverified => (
             "The target's controllers of a kind haven't shown that they took over.",
             "The source is deleted although no controller of the target may reconcile these objects.",

@@ -114,11 +114,12 @@ const PENDING: &str = "Pending";
 const ROLLING_BACK: &str = "RollingBack";
 const SUCCEEDED: &str = "Succeeded";
 /// All phases that a controller writes.
-const PHASES: [&str; 10] = [
+const PHASES: [&str; 11] = [
     PENDING,
     "Checked",
     "Paused",
     "Copied",
+    "Ready",
     "Committed",
     "Live",
     "Released",
@@ -360,6 +361,7 @@ fn phase_description(phase: Phase) -> &'static str {
         Phase::Checked => "checking both sides; nothing is changed yet",
         Phase::Paused => "pausing the source",
         Phase::Copied => "copying into the target, paused",
+        Phase::Ready => "waiting for the target's controllers to see the copies",
         Phase::Committed => "verifying the copy",
         Phase::Live => "resuming the target, and waiting for its controllers",
         Phase::Released => "deleting from the source",
@@ -552,6 +554,7 @@ mod tests {
             Phase::Checked,
             Phase::Paused,
             Phase::Copied,
+            Phase::Ready,
             Phase::Committed,
             Phase::Live,
             Phase::Released,

@@ -5,9 +5,11 @@
 //! | `body` | the body that creates a copy |
 //! | `mark` | the annotations that show which move made a copy |
 //! | `content` | the content of a copy that must be unchanged at the commit |
+//! | `signs` | signs that the controllers of the target see the paused copies |
 //! | `readiness` | evidence that the controllers of the target have taken over |
 
 pub mod body;
 pub mod content;
 pub mod mark;
 pub mod readiness;
+pub mod signs;

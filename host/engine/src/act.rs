@@ -13,3 +13,4 @@ pub(crate) mod release;
 pub(crate) mod requeue;
 pub(crate) mod retired;
 pub(crate) mod settle;
+pub(crate) mod signs;

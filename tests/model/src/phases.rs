@@ -31,6 +31,13 @@ impl Turn<'_> {
                 );
             }
             Step::Create(item) => self.create(item),
+            Step::EnterReady => {
+                let entered = |record: &SourceRecord| record.phase >= Phase::Ready;
+                self.write_source(entered, |record| record.phase = Phase::Ready, Step::Verify);
+            }
+            Step::Verify if self.config.rules.await_signs && !self.config.has_controllers => {
+                self.give_back(Why::Stopped);
+            }
             Step::Verify => self.verify(),
             Step::CommitList => {
                 self.state.target.lists[id] = Some(self.me().base);
@@ -264,7 +271,11 @@ impl Turn<'_> {
             (Some(content), None) => *copy = Some(Copied { active: false, mark: me.id, content }),
             (None, _) => {}
         }
-        self.go(if item == Item::Cluster { Step::Create(Item::Host) } else { Step::Verify });
+        self.go(match item {
+            Item::Cluster => Step::Create(Item::Host),
+            Item::Host if self.config.rules.await_signs => Step::EnterReady,
+            Item::Host => Step::Verify,
+        });
     }
 
     /// Compares once more: changed objects are listed and copied again.

@@ -108,6 +108,7 @@ pub enum Step {
     NoteTouched(Item),
     EnterCopied,
     Create(Item),
+    EnterReady,
     Verify,
     CommitList,
     CommitTarget,
@@ -182,6 +183,7 @@ impl Step {
                 | Self::List
                 | Self::EnterCopied
                 | Self::Create(_)
+                | Self::EnterReady
                 | Self::Verify
                 | Self::CommitList
         )

@@ -20,6 +20,8 @@ pub const TWO_SIDES: &str = "9: no move from a cluster to itself";
 pub const MOVE_AGAIN: &str = "10: typed again, a move ends";
 /// Invariant 10, back.
 pub const ROLL_BACK: &str = "10: rolled back, or typed again where that is refused, a move ends";
+/// Invariant 11, before the commit.
+pub const SEEN: &str = "11: nothing is committed where no controller sees the copies";
 /// The locks, of runs that are alive.
 pub const ALONE: &str = "locks: no two runs of different moves change one namespace";
 /// The locks, of runs that died.
@@ -30,7 +32,7 @@ pub const AFTER_COMMIT: &str = "2: no copy is active before the source says Comm
 type Condition = fn(&Handover, &State) -> bool;
 
 /// What must hold in every state.
-pub const ALWAYS: [(&str, Condition); 9] = [
+pub const ALWAYS: [(&str, Condition); 10] = [
     (EXISTS, |_, state| Item::BOTH.into_iter().all(|item| exists(state, item))),
     (ACTIVE_ONCE, |_, state| Item::BOTH.into_iter().all(|item| !active_twice(state, item))),
     (AFTER_COMMIT, |_, state| Item::BOTH.into_iter().all(|item| active_late_enough(state, item))),
@@ -38,7 +40,9 @@ pub const ALWAYS: [(&str, Condition); 9] = [
     (TWO_SIDES, |_, state| Run::BOTH.into_iter().all(|run| tells_apart(state, run))),
     (ALONE, |_, state| alone(state)),
     (CLAIMED, |_, state| claimed(state)),
-    (MOVE_AGAIN, |model, state| model.ends(state, Way::Forward)),
+    (SEEN, |model, state| model.config.has_controllers || !committed(state)),
+    // Without controllers, a move can only be rolled back.
+    (MOVE_AGAIN, |model, state| !model.config.has_controllers || model.ends(state, Way::Forward)),
     (ROLL_BACK, |model, state| model.ends(state, Way::Back)),
 ];
 
@@ -107,6 +111,13 @@ fn active_late_enough(state: &State, item: Item) -> bool {
 fn copied_or_there(state: &State, item: Item) -> bool {
     let copied = || state.target.copies[item].is_some_and(|copy| copy.content == state.latest[item]);
     state.source.objects[item].is_some() || copied()
+}
+
+fn committed(state: &State) -> bool {
+    let source = Move::BOTH.iter().filter_map(|id| state.source.records[*id].as_ref());
+    let mut source = source.map(|record| record.phase);
+    source.any(|phase| phase >= crate::Phase::Committed)
+        || Move::BOTH.iter().any(|id| state.target.records[*id].is_some())
 }
 
 fn tells_apart(state: &State, run: Run) -> bool {

@@ -30,6 +30,8 @@ pub struct Rules {
     pub forget_by_version: bool,
     /// The two sides are told apart.
     pub tell_apart: bool,
+    /// The commit waits until the target's controllers have shown that they see the copies.
+    pub await_signs: bool,
 }
 
 impl Rules {
@@ -47,6 +49,7 @@ impl Rules {
         forget_target_first: true,
         forget_by_version: true,
         tell_apart: true,
+        await_signs: true,
     };
 }
 
@@ -92,6 +95,8 @@ pub struct Config {
     pub faults: Faults,
     /// Whether somebody may give the source for both sides.
     pub to_itself: bool,
+    /// Whether controllers of the target are at work.
+    pub has_controllers: bool,
     /// What must be possible in it, by the names in [`crate::properties`].
     pub shows: &'static [&'static str],
     /// The rules that are kept.
@@ -102,7 +107,14 @@ impl Config {
     /// Two terminals, no faults, all rules kept.
     pub const fn new(one: Scope, two: Scope) -> Self {
         let faults = Faults { crashes: 0, answers: 0, edits: 0, source: false, target: false, take_overs: 0 };
-        Self { scopes: Pair(one, two), faults, to_itself: false, shows: &[], rules: Rules::KEPT }
+        Self {
+            scopes: Pair(one, two),
+            faults,
+            to_itself: false,
+            has_controllers: true,
+            shows: &[],
+            rules: Rules::KEPT,
+        }
     }
 
     /// The same, with these faults.

@@ -150,6 +150,8 @@ pub enum Phase {
     Paused,
     /// Source: copies are being created.
     Copied,
+    /// Source: controllers of the target are to see the copies.
+    Ready,
     /// Source: the point of no return.
     Committed,
     /// Target: copies are being resumed.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pivot_model::properties::{
-    ACTIVE_ONCE, AFTER_COMMIT, ALONE, CLAIMED, COPIED, EXISTS, MOVE_AGAIN, ROLL_BACK, TWO_SIDES,
+    ACTIVE_ONCE, AFTER_COMMIT, ALONE, CLAIMED, COPIED, EXISTS, MOVE_AGAIN, ROLL_BACK, SEEN, TWO_SIDES,
 };
 use pivot_model::{Config, Faults, Handover, Rules, Scope};
 use stateright::{Checker, HasDiscoveries, Model};
@@ -96,6 +96,13 @@ fn a_rollback_that_forgets_the_target_last() {
 fn a_rollback_that_forgets_a_record_that_has_moved_on() {
     let config = AGAIN.with(Faults { crashes: 1, source: true, ..NO_FAULTS });
     finds(EXISTS, config.by(Rules { forget_by_version: false, ..Rules::KEPT }));
+}
+
+// proves: I11
+#[test]
+fn a_commit_that_waits_for_no_sign() {
+    let config = Config { has_controllers: false, ..AGAIN };
+    finds(SEEN, config.by(Rules { await_signs: false, ..Rules::KEPT }));
 }
 
 // proves: I9, T111

@@ -94,6 +94,14 @@ fn a_move_of_everything_meets_a_move_of_one_namespace() {
     explore(config.with(Faults { crashes: 1, take_overs: 1, ..NO_FAULTS }));
 }
 
+// proves: I11
+#[test]
+fn a_target_without_controllers_is_rolled_back() {
+    let config = Config::new(Scope::BOTH, Scope::BOTH).showing(&[ROLLED_BACK]);
+    let faults = Faults { crashes: 1, answers: 1, ..NO_FAULTS };
+    explore(Config { has_controllers: false, ..config.with(faults) });
+}
+
 #[test]
 fn a_cluster_is_named_twice() {
     let config = Config::new(Scope::BOTH, Scope::HOST).showing(BOTH_WAYS);

@@ -385,7 +385,9 @@ impl ErrorDocument {
         let (mut findings, mut awaited, mut held) = (Vec::new(), Vec::new(), Vec::new());
         match failure {
             Failure::Gate(found) => findings.clone_from(found),
-            Failure::TimedOut(missing) | Failure::NotTakenOver(missing) => awaited.clone_from(missing),
+            Failure::TimedOut(missing) | Failure::NotSeen(missing) | Failure::NotTakenOver(missing) => {
+                awaited.clone_from(missing);
+            }
             Failure::Unsettled(left) => held.clone_from(left),
             _ => {}
         }

@@ -234,6 +234,7 @@ pub(super) fn doing_text(phase: Phase, objects: usize, target: &str) -> String {
         Phase::Paused => format!("pausing what controls {objects}"),
         Phase::Copied if target.starts_with("directory ") => format!("writing {objects} into {target}"),
         Phase::Copied => format!("creating {objects} in the target"),
+        Phase::Ready => format!("waiting for the target's controllers to see {objects}"),
         Phase::Committed => format!("comparing {objects} with the source again"),
         Phase::Live => "unpausing the copies in the target".to_owned(),
         Phase::Released if none => "deleting nothing: the source is files".to_owned(),

@@ -59,7 +59,7 @@ impl PhaseProgress {
             String::new()
         };
         let what = match self.phase {
-            Phase::Checked | Phase::Committed => self.changes_text(Some(self.objects)),
+            Phase::Checked | Phase::Ready | Phase::Committed => self.changes_text(Some(self.objects)),
             // What it began with says that there was nothing to do.
             _ if self.done.is_empty() => "done".to_owned(),
             _ => self.changes_text(None),
@@ -127,7 +127,7 @@ impl UndoProgress {
 /// The verb that the name of a phase stands for.
 fn main_verb(phase: Phase) -> Option<Verb> {
     Some(match phase {
-        Phase::Checked | Phase::Committed => return None,
+        Phase::Checked | Phase::Ready | Phase::Committed => return None,
         Phase::Paused => Verb::Paused,
         Phase::Copied => Verb::Created,
         Phase::Live => Verb::Unpaused,

@@ -63,7 +63,7 @@ pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
             one_sided: OneSidedMove::SourceWentBack { awake, is_recorded: true, .. },
             ..
         } => awake.first().map(|cluster| pause_each(cluster, awake.len())).into_iter().collect(),
-        Failure::NotTakenOver(_) => {
+        Failure::NotSeen(_) | Failure::NotTakenOver(_) => {
             let words = ["get", "deployments", "-A", "-l", "cluster.x-k8s.io/provider", "-o", "wide"];
             let command = Kubectl::new(Side::Target, words);
             vec![Remedy::kubectl("check that the target's controllers run: ", command, "")]
@@ -174,6 +174,10 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         Remedy::ResumeUnverified => format!(
             "if no controller ever writes to a listed kind, resume with {} for that kind",
             to_accept(Risk::Unverified)
+        ),
+        Remedy::ResumeUnseen { kinds } => format!(
+            "if you know that controllers of the target watch these objects, resume with {}",
+            risk_flags(Risk::Unseen, kinds).join(" ")
         ),
         Remedy::AcceptChanged { kinds } => format!(
             "if the target's state is correct, including deleted objects, resume with {}",
@@ -493,6 +497,7 @@ mod tests {
             Remedy::NameClusterToPause { cluster: other },
             Remedy::AlsoCopy { part: Part::of_kind(kind()) },
             Remedy::AcceptDangling { kind: kind() },
+            Remedy::ResumeUnseen { kinds: [kind()].into() },
         ]
     }
 
@@ -558,6 +563,7 @@ mod tests {
             Remedy::NameClusterToPause { .. } => 56,
             Remedy::AlsoCopy { .. } => 57,
             Remedy::AcceptDangling { .. } => 58,
+            Remedy::ResumeUnseen { .. } => 59,
         }
     }
 

@@ -64,7 +64,7 @@ impl Liar {
         };
         let one = |namespace: &str| json!({"namespaces": {"one": namespace}});
         let clusters = || self.uids.iter().cloned().chain([Value::Null]).collect::<Vec<_>>();
-        let phases = ["Checked", "Paused", "Copied", "Committed", "Live", "Released", "Settled"];
+        let phases = ["Checked", "Paused", "Copied", "Ready", "Committed", "Live", "Released", "Settled"];
         vec![
             ("phase", phases.map(Value::from).to_vec()),
             ("scope", vec![one("desk"), one("bank"), json!({"namespaces": "all"})]),

@@ -185,6 +185,11 @@ pub enum Remedy {
     },
     /// Resume, and accept that nothing shows target controllers taking over the kinds that were named.
     ResumeUnverified,
+    /// Resume, and accept that controllers of these kinds haven't shown that they see the copies.
+    ResumeUnseen {
+        /// The kinds.
+        kinds: BTreeSet<GroupKind>,
+    },
     /// Resume: whatever failed is tried again.
     ResumeAgain,
     /// Continue although the plugins changed.

@@ -34,6 +34,8 @@ pub enum Risk {
     ExistingDiffers,
     /// The move doesn't wait for the source's controllers to acknowledge the pause.
     PauseUnchecked,
+    /// The move is committed although the target's controllers of these kinds haven't shown that they see the copies.
+    Unseen,
     /// The move doesn't wait for the target's controllers of these kinds.
     Unverified,
     /// The move doesn't wait for the target's controllers.
@@ -68,6 +70,7 @@ impl Risk {
         Self::SourceMayRun,
         Self::ExistingDiffers,
         Self::PauseUnchecked,
+        Self::Unseen,
         Self::Unverified,
         Self::TakeoverUnchecked,
         Self::PluginsChanged,
@@ -161,6 +164,13 @@ impl Risk {
                 Extent::Run,
                 &[Move, StartHandover, Resume, Pivot],
                 "the source's controllers don't have to acknowledge the pause",
+            ),
+            Self::Unseen => Row(
+                "unseen",
+                Kinds::Each,
+                Extent::Run,
+                &[Move, Plan, Resume, Pivot],
+                "the target's controllers of these kinds don't have to show before the commit that they see the copies",
             ),
             Self::Unverified => Row(
                 "unverified",

@@ -33,6 +33,8 @@ pub enum Phase {
     Paused,
     /// Objects are being created in the target.
     Copied,
+    /// The copies lie paused in the target, and its controllers show that they see them.
+    Ready,
     /// The copy is complete and verified; the release list is written. No way back from here. The source's record stays here until
     /// [`Phase::Released`]; the target's, which decides from now on, goes straight to [`Phase::Live`].
     Committed,
@@ -48,6 +50,11 @@ impl Phase {
     /// Returns true if the target's record decides, so that the move can only go forward.
     pub fn is_committed(self) -> bool {
         self >= Self::Committed
+    }
+
+    /// Returns true if the target may have paused copies, and the source still decides.
+    pub fn has_uncommitted_copies(self) -> bool {
+        matches!(self, Self::Copied | Self::Ready)
     }
 }
 

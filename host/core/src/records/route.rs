@@ -152,10 +152,11 @@ mod tests {
     use crate::request::scope::{Namespaces, Scope};
 
     const KINDS: [EndKind; 4] = [EndKind::Cluster, EndKind::Files, EndKind::HandoverFiles, EndKind::Absent];
-    const PHASES: [Phase; 7] = [
+    const PHASES: [Phase; 8] = [
         Phase::Checked,
         Phase::Paused,
         Phase::Copied,
+        Phase::Ready,
         Phase::Committed,
         Phase::Live,
         Phase::Released,

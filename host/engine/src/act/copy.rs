@@ -28,6 +28,8 @@ use crate::read::snapshot::Snapshot;
 pub(crate) struct Copied {
     /// The UID in the target.
     pub(crate) uid: Uid,
+    /// Whether this run created it, and its server left out the status.
+    pub(crate) is_fresh: bool,
     /// Whether a plugin restored its status.
     pub(crate) restored: bool,
     /// Whether the target already had it and it is used unchanged.
@@ -41,7 +43,14 @@ pub(crate) struct Copied {
 impl Copied {
     /// Returns an object of the target that is used unchanged.
     fn from_existing(uid: Uid) -> Self {
-        Self { uid, restored: false, used: true, version: String::new(), content: CopyContent::default() }
+        Self {
+            uid,
+            is_fresh: false,
+            restored: false,
+            used: true,
+            version: String::new(),
+            content: CopyContent::default(),
+        }
     }
 }
 
@@ -179,11 +188,15 @@ async fn copy_one(
         version = give_back_ownership(job, object, step).await?;
     }
     let restored = restore_status(job, object, &created, step).await?;
-    let (uid, used) = (created.meta.uid, false);
-    Ok((
-        Copied { uid, restored: restored.is_some(), used, version: restored.unwrap_or(version), content },
-        verb,
-    ))
+    let copied = Copied {
+        uid: created.meta.uid,
+        is_fresh: verb == Verb::Created && kind.status_subresource && restored.is_none(),
+        restored: restored.is_some(),
+        used: false,
+        version: restored.unwrap_or(version),
+        content,
+    };
+    Ok((copied, verb))
 }
 
 enum Existing {

@@ -131,7 +131,7 @@ pub(crate) async fn judge_move(
             let Some(list) = target.read_list(stored).await? else {
                 // A rollback removes the list last, after the copies, and so does the end of a move. In between, the list must
                 // exist.
-                let lost = stored.record.phase > Phase::Copied && found.orphaned;
+                let lost = stored.record.phase.is_committed() && found.orphaned;
                 return Ok(lost.then_some(OneSidedMove::LastCopyInTarget));
             };
             judge_without_source_record(found, clusters, target, (stored, &list)).await

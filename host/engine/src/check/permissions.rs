@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pivot_core::copies::signs;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::objects::names;
@@ -170,7 +171,10 @@ fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>,
             Err(_) => {}
         }
         target.extend(IN_TARGET.map(|verb| access(verb, here)));
-        if job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, &step.key.group_kind)) {
+        let gk = &step.key.group_kind;
+        // A resumed run removes an old sign from the status of a copy.
+        let removes_sign = job.route.deletes_from_source() && signs::sign_of(gk).is_some();
+        if removes_sign || job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, gk)) {
             target.insert(Access { subresource: "status".into(), ..access("patch", here) });
         }
     }

@@ -165,7 +165,7 @@ impl<'a> Situation<'a> {
                 }
             }
             .to_owned(),
-            AdviceReason::LeaseLost if *phase == Phase::Copied => {
+            AdviceReason::LeaseLost if phase.has_uncommitted_copies() => {
                 format!("the commit was not sent; unless another run has continued, {state}")
             }
             AdviceReason::LeftPaused(Side::Source) => {
@@ -194,7 +194,7 @@ impl<'a> Situation<'a> {
 
     /// Returns true if a recovered source has not been committed again. A rollback may have unpaused part of it.
     fn is_kept_in_source(&self) -> bool {
-        self.recovered && self.phase == Phase::Copied
+        self.recovered && self.phase.has_uncommitted_copies()
     }
 
     /// Returns the commands that make sense now, best first.
@@ -391,6 +391,7 @@ fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
         return match phase {
             Phase::Checked | Phase::Paused => UNTOUCHED,
             Phase::Copied => "the files are as they were; the target holds a partial copy, paused",
+            Phase::Ready => "the files are as they were; the target holds the copy, paused",
             Phase::Committed | Phase::Live => {
                 "the files are as they were; the target has everything and is taking over"
             }
@@ -411,6 +412,7 @@ fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
         Phase::Copied => {
             "the source is authoritative: complete, paused; the target holds a partial copy, paused"
         }
+        Phase::Ready => "the source is authoritative: complete, paused; the target holds the copy, paused",
         Phase::Committed | Phase::Live => {
             "the target has everything and is taking over; the source is complete, and paused by this move"
         }

@@ -23,6 +23,7 @@ use crate::act::live::KnownObjects;
 use crate::act::new_namespaces;
 use crate::act::pausing::{self, PauseResult};
 use crate::act::read_only_source;
+use crate::act::signs;
 use crate::base::clock::utc_now;
 use crate::base::events::{self, Awaited, Event};
 use crate::base::job::Job;
@@ -109,7 +110,7 @@ impl ActiveMove {
                 self.job.target.open(&self.job.move_id, begun).await?;
             }
         }
-        if self.journal.phase() == Some(Phase::Copied) {
+        if self.journal.phase().is_some_and(Phase::has_uncommitted_copies) {
             rollback::refuse_running_copies(&self.job, &self.journal.record).await?;
             if self.journal.record.is_recovered() {
                 self.journal.forget_earlier_attempt().await?;
@@ -127,6 +128,7 @@ impl ActiveMove {
             };
         }
         drop(snapshot);
+        self.wait_until_seen(&copies).await?;
         let (list, known) = self.commit(copies).await?;
         self.finish_committed(list, KnownObjects::Copied(known)).await
     }
@@ -243,6 +245,22 @@ impl ActiveMove {
         copy::copy_all(&job, &copies, &Arc::new(used)).await?;
         self.record_time(Phase::Copied);
         Ok(copies)
+    }
+
+    /// Waits until the target's controllers show that they see the copies. Nothing is recorded if no sign is awaited.
+    async fn wait_until_seen(&mut self, copies: &Copies) -> Result<(), Failure> {
+        let job = self.job.clone();
+        let awaited = signs::select_signs(&job, copies)?;
+        if awaited.is_empty() {
+            return Ok(());
+        }
+        let (phase, objects) = (Phase::Ready, awaited.values().map(BTreeSet::len).sum());
+        job.report(Event::PhaseBegun { phase, objects });
+        self.journal.enter_phase(phase).await?;
+        signs::wait_for_signs(&job, copies, awaited).await?;
+        job.safe_point()?;
+        self.record_time(phase);
+        Ok(())
     }
 
     /// A copy in a directory doesn't take over: the source stays in service.

@@ -117,6 +117,8 @@ mod seeds;
 #[cfg(test)]
 mod settling;
 #[cfg(test)]
+mod signs;
+#[cfg(test)]
 mod simulated;
 #[cfg(test)]
 mod stage;

@@ -313,6 +313,7 @@ fn failures() -> String {
             begun: "metal3 0.3.1".into(),
             remedy: Box::new(Remedy::AcceptPluginChange),
         },
+        Failure::NotSeen(vec![awaited()]),
         Failure::NotTakenOver(vec![awaited()]),
         Failure::StoppedBeforeRelease,
         Failure::SourcePaused {
@@ -383,6 +384,7 @@ fn name(failure: &Failure) -> &'static str {
         Failure::Record(_) => "Record",
         Failure::PluginsRefused => "PluginsRefused",
         Failure::Plugins { .. } => "Plugins",
+        Failure::NotSeen(_) => "NotSeen",
         Failure::NotTakenOver(_) => "NotTakenOver",
         Failure::StoppedBeforeRelease => "StoppedBeforeRelease",
         Failure::LeftPaused { .. } => "LeftPaused",
@@ -460,7 +462,8 @@ fn remedies() -> String {
             Remedy::NotImported => {
                 Some(Remedy::AcceptChanged { kinds: [kind(), GroupKind::new("", "Secret")].into() })
             }
-            Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnverified),
+            Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnseen { kinds: [kind()].into() }),
+            Remedy::ResumeUnseen { .. } => Some(Remedy::ResumeUnverified),
             Remedy::ResumeUnverified => Some(Remedy::ResumeAgain),
             Remedy::ResumeAgain => Some(Remedy::AcceptPluginChange),
             Remedy::AcceptPluginChange => Some(Remedy::StartFinishingAgent),

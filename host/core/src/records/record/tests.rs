@@ -37,7 +37,7 @@ fn records_of_unsupported_formats_are_refused() {
 fn unknown_phases_and_fields_are_refused_by_name() {
     for (path, value, name) in [
         ("", json!({"guard": {"policy": "p"}}), "guard"),
-        ("", json!({"phase": "Ready"}), "Ready"),
+        ("", json!({"phase": "Verified"}), "Verified"),
         ("", json!({"finishAlone": "Later"}), "Later"),
         ("/scope", json!({"only": ["c"]}), "only"),
         ("/scope", json!({"accept": [{"code": "unseen"}]}), "unseen"),

@@ -216,6 +216,8 @@ pub enum Failure {
         /// Remedy.
         remedy: Box<Remedy>,
     },
+    /// The target's controllers did not show in time that they see these copies. The move is not committed.
+    NotSeen(Vec<Awaited>),
     /// The target's controllers did not show in time that they took over these objects.
     NotTakenOver(Vec<Awaited>),
     /// The run was to stop before anything is deleted from the source, and the target has taken over.
@@ -296,6 +298,10 @@ impl Failure {
                 )
             }
             Self::TimedOut(what) => list_items("timed out:", Awaited::lines(what, names), most),
+            Self::NotSeen(what) => {
+                let head = "the move is not committed, because the target's controllers have not seen the copies:";
+                list_items(head, Awaited::lines(what, names), most)
+            }
             Self::NotTakenOver(what) => {
                 let head = "nothing is deleted, because the target's controllers have not taken over:";
                 list_items(head, Awaited::lines(what, names), most)
@@ -356,6 +362,7 @@ impl fmt::Display for Failure {
             | Self::NoCluster { .. }
             | Self::SeveralClusters(_)
             | Self::TimedOut(_)
+            | Self::NotSeen(_)
             | Self::NotTakenOver(_)
             | Self::Gate(_)
             | Self::LeftPaused { .. }

@@ -22,6 +22,13 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
             let plugins = plugins.into_iter().collect();
             vec![Remedy::ResolveThenResume, Remedy::SwitchOffThenAcceptChange { plugins }]
         }
+        (Failure::NotSeen(missing), _) => {
+            let kinds = missing
+                .iter()
+                .filter_map(|awaited| Some(awaited.object.as_ref()?.group_kind.clone()))
+                .collect();
+            vec![Remedy::ResumeAgain, Remedy::ResumeUnseen { kinds }]
+        }
         (Failure::NotTakenOver(_), _) => vec![Remedy::ResumeAgain, Remedy::ResumeUnverified],
         (Failure::OneSidedMove { one_sided: OneSidedMove::LastCopyInSource, .. }, _) => {
             vec![Remedy::RestoreTarget, Remedy::RecoverSource]
