@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::discovery::implicit_links::is_cluster;
 use crate::objects::kind::GroupKind;
 use crate::objects::merge;
-use crate::objects::names::{EXTERNALLY_MANAGED, GROUP_ADDONS, GROUP_CLUSTER, LABEL_WATCH_FILTER, PAUSED};
+use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER, LABEL_WATCH_FILTER, MANAGED_BY, PAUSED};
 use crate::objects::object::{Key, Object, ObjectError};
 use crate::objects::pause::read_conditions;
 
@@ -105,7 +105,7 @@ fn gives_sign(source: &Object) -> Result<bool, ObjectError> {
         When::Annotated => meta.has_annotation(PAUSED),
     };
     Ok(is_awaited
-        && !meta.has_annotation(EXTERNALLY_MANAGED)
+        && !meta.has_annotation(MANAGED_BY)
         && read_conditions(source)?.iter().any(|condition| condition.kind == CONDITION_PAUSED))
 }
 

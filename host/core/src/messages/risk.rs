@@ -58,7 +58,7 @@ pub enum Risk {
 
 impl Risk {
     /// All risks.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::OwnerDropped,
         Self::DependentsLost,
         Self::NoPlugin,

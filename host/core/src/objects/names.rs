@@ -21,10 +21,6 @@ pub const LABEL_PROVIDER: &str = "cluster.x-k8s.io/provider";
 pub(crate) const LABEL_WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
 /// Label on every object of a Cluster: the Cluster's name.
 pub const LABEL_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
-/// Label on an object: only managers with this value of `--watch-filter` reconcile it.
-pub const LABEL_WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
-/// Annotation on infrastructure that another system manages: its provider leaves it alone.
-pub const EXTERNALLY_MANAGED: &str = "cluster.x-k8s.io/managed-by";
 
 /// Annotation on each object this tool created in a target: the move's id. It is identical on all objects of a move, because
 /// controllers propagate annotations from owners to dependents.

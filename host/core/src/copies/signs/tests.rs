@@ -86,7 +86,7 @@ fn each_namespace_and_filter_of_a_provider() {
 #[test]
 fn objects_whose_controllers_give_no_sign() {
     let silent = |b: &mut Value| b["status"] = json!({"conditions": [{"type": "Ready", "status": "True"}]});
-    let managed = |b: &mut Value| b["metadata"]["annotations"] = json!({EXTERNALLY_MANAGED: ""});
+    let managed = |b: &mut Value| b["metadata"]["annotations"] = json!({MANAGED_BY: ""});
     let owned = |b: &mut Value| {
         b["metadata"]["ownerReferences"] =
             json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": "m", "uid": "u"}]);
