@@ -174,7 +174,7 @@ pub struct MoveOptions {
 }
 
 /// The largest spec that is kept. The largest that the definition allows is smaller.
-const MAX_SPEC_BYTES: usize = 64 << 10;
+const MAX_SPEC_BYTES: usize = 80 << 10;
 /// The longest value of a request for an attempt.
 pub(crate) const MAX_REQUEST_BYTES: usize = 1 << 10;
 

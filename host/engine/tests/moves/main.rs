@@ -125,9 +125,9 @@ mod stage;
 #[cfg(test)]
 mod summaries;
 #[cfg(test)]
-mod target_checks;
-#[cfg(test)]
 mod taken_over;
+#[cfg(test)]
+mod target_checks;
 #[cfg(test)]
 mod trouble;
 #[cfg(test)]

@@ -299,7 +299,8 @@ impl Failure {
             }
             Self::TimedOut(what) => list_items("timed out:", Awaited::lines(what, names), most),
             Self::NotSeen(what) => {
-                let head = "the move is not committed, because the target's controllers have not seen the copies:";
+                let head =
+                    "the move is not committed, because the target's controllers have not seen the copies:";
                 list_items(head, Awaited::lines(what, names), most)
             }
             Self::NotTakenOver(what) => {
