@@ -31,7 +31,7 @@ mod zones;
 use table::{INFRASTRUCTURE, NamedKind, find_rows};
 
 /// Code of the refusal.
-pub const WOULD_DANGLE: &str = "would-dangle";
+const WOULD_DANGLE: &str = "would-dangle";
 
 /// Most objects that a message names.
 const MAX_LISTED_NAMES: usize = 2;

@@ -67,8 +67,8 @@ impl ProviderDeployment {
             manager.map(|Container { command, args, .. }| [command, args].concat()).unwrap_or_default();
         Ok(Self {
             provider: object.meta.labels.get(LABEL_PROVIDER).cloned().unwrap_or_default(),
-            namespace: find_flag(&words, "--namespace"),
-            filter: find_flag(&words, "--watch-filter"),
+            namespace: find_flag(&words, "namespace"),
+            filter: find_flag(&words, "watch-filter"),
         })
     }
 
@@ -83,10 +83,12 @@ impl ProviderDeployment {
 }
 
 /// Returns the last value of a flag. A value that contains a variable is unknown, and counts as absent.
-fn find_flag(words: &[String], flag: &str) -> Option<String> {
-    let value = words.iter().enumerate().rev().find_map(|(at, word)| match word.strip_prefix(flag)? {
-        "" => words.get(at + 1).map(String::as_str),
-        rest => rest.strip_prefix('='),
+fn find_flag(words: &[String], name: &str) -> Option<String> {
+    let value = words.iter().enumerate().rev().find_map(|(at, word)| {
+        match word.strip_prefix("--")?.strip_prefix(name)? {
+            "" => words.get(at + 1).map(String::as_str),
+            rest => rest.strip_prefix('='),
+        }
     });
     value.filter(|value| !value.is_empty() && !value.contains("$(")).map(str::to_owned)
 }
@@ -94,7 +96,7 @@ fn find_flag(words: &[String], flag: &str) -> Option<String> {
 /// The providers that the target runs.
 #[derive(Debug, Default)]
 pub struct RunningProviders {
-    /// Their Deployments.
+    /// Deployments of the providers.
     pub deployments: Vec<ProviderDeployment>,
     /// The provider of each kind, by the labels of the definitions.
     pub kinds: BTreeMap<GroupKind, String>,

@@ -18,9 +18,9 @@ use crate::objects::pause::read_conditions;
 /// The condition of Cluster API's contract for a paused object.
 const CONDITION_PAUSED: &str = "Paused";
 
-/// When a controller gives the sign.
+/// A state in which a controller gives the sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
+enum Trigger {
     /// The Cluster is paused.
     ClusterPaused,
     /// The Cluster is paused, and a Machine or a pool owns the object.
@@ -30,7 +30,7 @@ enum When {
 }
 
 /// A group, kinds of it, the condition that their controllers write, and when.
-type Row = (&'static str, &'static [&'static str], &'static str, When);
+type Row = (&'static str, &'static [&'static str], &'static str, Trigger);
 
 /// Owners without which the controllers of bootstrap objects leave them alone.
 const OWNERS: [&str; 2] = ["Machine", "MachinePool"];
@@ -46,44 +46,49 @@ const ROWS: &[Row] = &[
         GROUP_CLUSTER,
         &["Cluster", "Machine", "MachineDeployment", "MachineHealthCheck", "MachinePool", "MachineSet"],
         CONDITION_PAUSED,
-        When::ClusterPaused,
+        Trigger::ClusterPaused,
     ),
     // core/reconcilers/clusterclass/clusterclass_controller.go:122, clusterresourceset/clusterresourceset_controller.go:146
-    (GROUP_CLUSTER, &["ClusterClass"], CONDITION_PAUSED, When::Annotated),
-    (GROUP_ADDONS, &["ClusterResourceSet"], CONDITION_PAUSED, When::Annotated),
+    (GROUP_CLUSTER, &["ClusterClass"], CONDITION_PAUSED, Trigger::Annotated),
+    (GROUP_ADDONS, &["ClusterResourceSet"], CONDITION_PAUSED, Trigger::Annotated),
     // controlplane/kubeadm/reconcilers/kubeadmcontrolplane/kubeadmcontrolplane_controller.go:234
-    (CONTROL_PLANE, &["KubeadmControlPlane"], CONDITION_PAUSED, When::ClusterPaused),
+    (CONTROL_PLANE, &["KubeadmControlPlane"], CONDITION_PAUSED, Trigger::ClusterPaused),
     // bootstrap/kubeadm/reconcilers/kubeadmconfig/kubeadmconfig_controller.go:167-210
-    (BOOTSTRAP, &["KubeadmConfig"], CONDITION_PAUSED, When::Owned),
+    (BOOTSTRAP, &["KubeadmConfig"], CONDITION_PAUSED, Trigger::Owned),
     // CAPM3 controllers/metal3cluster_controller.go:155
-    (INFRASTRUCTURE, &["Metal3Cluster"], CONDITION_PAUSED, When::ClusterPaused),
+    (INFRASTRUCTURE, &["Metal3Cluster"], CONDITION_PAUSED, Trigger::ClusterPaused),
     // CAPM3 controllers/metal3machine_controller.go:177-192 returns before the pause, because the copy of the Cluster has no status.
-    (INFRASTRUCTURE, &["Metal3Machine"], "AssociateBareMetalHost", When::ClusterPaused),
+    (INFRASTRUCTURE, &["Metal3Machine"], "AssociateBareMetalHost", Trigger::ClusterPaused),
     // CAPV controllers/vspherecluster_controller.go:99, vspheremachine_controller.go:260, vspherevm_controller.go:170
     (
         INFRASTRUCTURE,
         &["VSphereCluster", "VSphereMachine", "VSphereVM"],
         CONDITION_PAUSED,
-        When::ClusterPaused,
+        Trigger::ClusterPaused,
     ),
     // CAPV controllers/vsphereclusteridentity_controller.go:97, vspheredeploymentzone_controller.go:117
-    (INFRASTRUCTURE, &["VSphereClusterIdentity", "VSphereDeploymentZone"], CONDITION_PAUSED, When::Annotated),
+    (
+        INFRASTRUCTURE,
+        &["VSphereClusterIdentity", "VSphereDeploymentZone"],
+        CONDITION_PAUSED,
+        Trigger::Annotated,
+    ),
     // CAPA controllers/awscluster_controller.go:175, awsmachine_controller.go:209, awsmanagedcluster_controller.go:93,
     // exp/controllers/awsmanagedmachinepool_controller.go:125
     (
         INFRASTRUCTURE,
         &["AWSCluster", "AWSMachine", "AWSManagedCluster", "AWSManagedMachinePool"],
         CONDITION_PAUSED,
-        When::ClusterPaused,
+        Trigger::ClusterPaused,
     ),
     // CAPA controlplane/eks/controllers/awsmanagedcontrolplane_controller.go:243
-    (CONTROL_PLANE, &["AWSManagedControlPlane"], CONDITION_PAUSED, When::ClusterPaused),
+    (CONTROL_PLANE, &["AWSManagedControlPlane"], CONDITION_PAUSED, Trigger::ClusterPaused),
     // CAPA bootstrap/eks/controllers/eksconfig_controller.go:121
-    (BOOTSTRAP, &["EKSConfig"], CONDITION_PAUSED, When::Owned),
+    (BOOTSTRAP, &["EKSConfig"], CONDITION_PAUSED, Trigger::Owned),
 ];
 
 /// A group, a namespace, and a value of the watch filter.
-type Watched<'a> = (String, Option<String>, Option<&'a str>);
+type ManagerKey<'a> = (String, Option<String>, Option<&'a str>);
 
 /// Returns the condition that controllers of a kind write on paused copies; none if the kind gives no sign.
 pub fn sign_of(kind: &GroupKind) -> Option<&'static str> {
@@ -100,9 +105,9 @@ fn gives_sign(source: &Object) -> Result<bool, ObjectError> {
     let Some((_, _, _, when)) = row_of(&source.kind.group_kind) else { return Ok(false) };
     let meta = &source.meta;
     let is_awaited = match when {
-        When::ClusterPaused => true,
-        When::Owned => meta.owner_references.iter().any(|owner| OWNERS.contains(&owner.kind.as_str())),
-        When::Annotated => meta.has_annotation(PAUSED),
+        Trigger::ClusterPaused => true,
+        Trigger::Owned => meta.owner_references.iter().any(|owner| OWNERS.contains(&owner.kind.as_str())),
+        Trigger::Annotated => meta.has_annotation(PAUSED),
     };
     Ok(is_awaited
         && !meta.has_annotation(MANAGED_BY)
@@ -150,7 +155,7 @@ pub fn select_signs<'a>(
 ) -> Result<BTreeMap<GroupKind, BTreeSet<BTreeSet<Key>>>, ObjectError> {
     let mut wanted: BTreeMap<GroupKind, BTreeSet<BTreeSet<Key>>> = BTreeMap::new();
     let mut of_kind: BTreeMap<GroupKind, BTreeSet<Key>> = BTreeMap::new();
-    let mut watched: BTreeMap<Watched<'_>, BTreeSet<Key>> = BTreeMap::new();
+    let mut watched: BTreeMap<ManagerKey<'_>, BTreeSet<Key>> = BTreeMap::new();
     for source in sources {
         if !gives_sign(source)? {
             continue;

@@ -94,6 +94,6 @@ async fn remove_sign(job: &Job, key: &Key) -> Result<(), Failure> {
             }
         }
     }
-    // Whatever writes to it so often is at work.
+    // A controller that writes to the copy so often is at work.
     Ok(())
 }

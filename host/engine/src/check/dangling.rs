@@ -1,6 +1,6 @@
 //! Looks for objects that stay in the source although moved objects need them in the target.
 //!
-//! One request per object and side, and none for objects that were read anyway. What can't be read is not guessed.
+//! One request per object and side, and none for objects that were read anyway. Objects that can't be read are not judged.
 
 use futures::FutureExt;
 use pivot_core::checks::dangling::{Referent, Search, should_read_target_providers};

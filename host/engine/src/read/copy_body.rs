@@ -48,7 +48,7 @@ pub(crate) async fn build_copy_body(
     Ok((body, wanted.map(|wanted| wanted.by)))
 }
 
-/// Returns the owner references of an object's copy. The UIDs are those of the source.
+/// Returns the owner references of an object's copy. Owners have the UIDs of the source.
 pub(crate) fn list_owners(job: &Job, step: &Step, object: &Object) -> Result<Vec<OwnerReference>, Failure> {
     let is_dropped =
         |reference: &OwnerReference| step.dropped_owners.iter().any(|owner| owner.uid == reference.uid);

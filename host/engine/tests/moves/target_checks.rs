@@ -1,4 +1,4 @@
-//! What the checks say about a target whose nodes or providers don't suit the move.
+//! The checks of a target whose nodes or providers don't suit the move.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::committed::Warnings;
 use crate::run;
 use crate::stage::{INFRA, Stage, key, kind, picture};
 
-/// What a plan of the stage warns of.
+/// The warnings of a plan of the stage.
 async fn warnings(stage: &Stage) -> Vec<String> {
     let warnings = Arc::new(Warnings::default());
     run::plan(Setup { watcher: warnings.clone(), ..stage.setup() }).await.unwrap();

@@ -15,7 +15,7 @@ pub(crate) struct Case {
     more: &'static str,
     /// What no move takes along, beside objects in no namespace: a move leaves it in the source alone.
     pub(crate) stays: &'static [&'static str],
-    /// What it needs beside that: objects of [`SHARED`] that no move takes along.
+    /// Objects of [`SHARED`] that the cluster needs and that no move takes along.
     pub(crate) needs: &'static [&'static str],
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Row {
     pub(super) parent: &'static str,
     /// Field with the name.
     pub(super) name: &'static str,
-    /// Path of the field that decides what is named; empty if there is none.
+    /// Path of the field that decides the kind; empty if there is none.
     decides: &'static str,
     /// Kinds that can be named, by the text of the deciding field. An absent field has the text "".
     referents: &'static [(&'static str, NamedKind)],
@@ -32,7 +32,7 @@ pub(super) struct Row {
 /// A kind that a field names, and where its objects are.
 #[derive(Clone, Copy)]
 pub(super) enum NamedKind {
-    /// A kind in the namespace that is written beside the name, or else in the object's own.
+    /// A kind in the namespace that is written with the name, or else in the object's own.
     InNamespace(&'static str),
     /// A cluster-scoped kind.
     ClusterScoped(&'static str),

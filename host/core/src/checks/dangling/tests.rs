@@ -135,7 +135,7 @@ fn identity(kind: &str, name: &str) -> Value {
     json!({"spec": {"identityRef": {"kind": kind, "name": name}}})
 }
 
-/// A row: the object that moves, the object that it names, and whether the name is that of a Secret.
+/// A row: the object that moves, the object that it names, and whether it names a Secret.
 #[test]
 fn each_row_names_what_is_missing() {
     let named = |namespace| json!({"name": "x", "namespace": namespace});
