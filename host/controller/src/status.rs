@@ -550,16 +550,7 @@ mod tests {
         for phase in PHASES {
             assert_eq!(label(phase), phase);
         }
-        for phase in [
-            Phase::Checked,
-            Phase::Paused,
-            Phase::Copied,
-            Phase::Ready,
-            Phase::Committed,
-            Phase::Live,
-            Phase::Released,
-            Phase::Settled,
-        ] {
+        for phase in Phase::ALL {
             assert_eq!(label(&phase.to_string()), phase.to_string());
         }
         assert_eq!(showing(None).phase_label(), PENDING);

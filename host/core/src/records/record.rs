@@ -47,6 +47,18 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// All phases, in their order.
+    pub const ALL: [Self; 8] = [
+        Self::Checked,
+        Self::Paused,
+        Self::Copied,
+        Self::Ready,
+        Self::Committed,
+        Self::Live,
+        Self::Released,
+        Self::Settled,
+    ];
+
     /// Returns true if the target's record decides, so that the move can only go forward.
     pub fn is_committed(self) -> bool {
         self >= Self::Committed

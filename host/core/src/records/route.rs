@@ -152,16 +152,6 @@ mod tests {
     use crate::request::scope::{Namespaces, Scope};
 
     const KINDS: [EndKind; 4] = [EndKind::Cluster, EndKind::Files, EndKind::HandoverFiles, EndKind::Absent];
-    const PHASES: [Phase; 8] = [
-        Phase::Checked,
-        Phase::Paused,
-        Phase::Copied,
-        Phase::Ready,
-        Phase::Committed,
-        Phase::Live,
-        Phase::Released,
-        Phase::Settled,
-    ];
 
     /// The capabilities by which every phase decided for itself.
     #[derive(Clone, Copy)]
@@ -261,7 +251,7 @@ mod tests {
     #[test]
     fn routes_of_records_answer_as_phases_did() {
         let handovers = [None, Some(None), Some(Some("files:0"))];
-        let states = PHASES.into_iter().flat_map(|phase| {
+        let states = Phase::ALL.into_iter().flat_map(|phase| {
             let kinds = [true, false].into_iter();
             kinds.flat_map(move |into| handovers.into_iter().map(move |files| record(phase, into, files)))
         });

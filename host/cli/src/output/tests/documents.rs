@@ -8,7 +8,7 @@ use pivot_core::plugins::hooks::{Finding, Hook, PluginFinding};
 use pivot_core::request::manifest_object::Added;
 use pivot_core::request::scope::{ClusterName, Namespaces, Scope};
 use pivot_engine::{Exit, Failure, Report, RolledBack, Status, Stop};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::results::{awaited, broken, held, stop};
 use super::schemas;
@@ -174,6 +174,7 @@ fn errors_match_their_schema() {
         Failure::Gate(vec![PluginFinding { plugin: "hosts".into(), finding }]),
         Failure::Unsettled(vec![held("a", "it broke")]),
         Failure::TimedOut(vec![awaited(Some(capi("Machine", "m")))]),
+        Failure::NotSeen(vec![awaited(None)]),
         Failure::NotTakenOver(vec![awaited(None)]),
         broken(Hook::Check),
         Failure::NoMove,
@@ -184,6 +185,17 @@ fn errors_match_their_schema() {
         check(&error_document(&stop, vec!["pivot-host resume".into()]));
     }
     check(&ErrorDocument::outside_engine(pivot_engine::Exit::Usage, &Text::from("m"), "s", Vec::new()));
+}
+
+#[test]
+fn schemas_have_every_phase() {
+    for phase in Phase::ALL {
+        check(&error_document(&Stop { phase: Some(phase), ..stop(Failure::NoMove) }, Vec::new()));
+        schemas::check(
+            &json!({"event": "phase-begun", "phase": phase, "objects": 1, "time": "", "level": "info",
+            "message": ""}),
+        );
+    }
 }
 
 #[test]

@@ -40,17 +40,6 @@ fn messages_are_as_in_the_file() {
     expect_file!["messages.txt"].assert_eq(&all);
 }
 
-/// Phases, in order.
-const PHASES: [Phase; 7] = [
-    Phase::Checked,
-    Phase::Paused,
-    Phase::Copied,
-    Phase::Committed,
-    Phase::Live,
-    Phase::Released,
-    Phase::Settled,
-];
-
 /// Kinds of moves with different messages.
 fn kinds() -> [(&'static str, Record); 5] {
     let clusters = || one(Phase::Copied, Side::Source).record;
@@ -110,7 +99,7 @@ fn situations() -> String {
         for why in reasons() {
             let known = if why == AdviceReason::Asked { &KNOWN[..] } else { &KNOWN[..2] };
             for &(sides, files) in known {
-                let told = PHASES.map(|phase| {
+                let told = Phase::ALL.map(|phase| {
                     let record = &Record { phase, ..record.clone() };
                     let (one_sided, not_imported) = (None, false);
                     let recovered = record.is_recovered();
@@ -462,8 +451,8 @@ fn remedies() -> String {
             Remedy::NotImported => {
                 Some(Remedy::AcceptChanged { kinds: [kind(), GroupKind::new("", "Secret")].into() })
             }
-            Remedy::AcceptChanged { .. } => Some(Remedy::ResumeUnseen { kinds: [kind()].into() }),
-            Remedy::ResumeUnseen { .. } => Some(Remedy::ResumeUnverified),
+            Remedy::AcceptChanged { .. } => Some(Remedy::AcceptUnseen { kinds: [kind()].into() }),
+            Remedy::AcceptUnseen { .. } => Some(Remedy::ResumeUnverified),
             Remedy::ResumeUnverified => Some(Remedy::ResumeAgain),
             Remedy::ResumeAgain => Some(Remedy::AcceptPluginChange),
             Remedy::AcceptPluginChange => Some(Remedy::StartFinishingAgent),
