@@ -42,43 +42,60 @@ impl WantedObjects {
 
 /// Progress of the objects of one kind.
 struct Progress<'a> {
-    sets: &'a [BTreeSet<Key>],
+    sets: Vec<SetProgress<'a>>,
     /// The sets that contain an object.
     sets_of: BTreeMap<&'a Key, Vec<usize>>,
     /// Existing objects, with what each lacks.
     seen: BTreeMap<&'a Key, Option<String>>,
-    /// Sets in which some object exists, and all that exist lack something.
-    open: BTreeSet<usize>,
+    /// Number of open sets.
+    open: usize,
+}
+
+/// Progress of one set. While some of its objects exist, and all of these lack something, the set is open.
+struct SetProgress<'a> {
+    keys: &'a BTreeSet<Key>,
+    existing: usize,
+    lacking: usize,
+}
+
+impl SetProgress<'_> {
+    fn is_open(&self) -> bool {
+        self.existing > 0 && self.lacking == self.existing
+    }
 }
 
 impl<'a> Progress<'a> {
     fn new(wanted: &'a WantedObjects) -> Self {
+        let sets = wanted.sets.iter().map(|keys| SetProgress { keys, existing: 0, lacking: 0 }).collect();
         let mut sets_of: BTreeMap<&Key, Vec<usize>> = BTreeMap::new();
         for (index, set) in wanted.sets.iter().enumerate() {
             set.iter().for_each(|key| sets_of.entry(key).or_default().push(index));
         }
-        Self { sets: &wanted.sets, sets_of, seen: BTreeMap::new(), open: BTreeSet::new() }
+        Self { sets, sets_of, seen: BTreeMap::new(), open: 0 }
     }
 
     /// Replaces everything that was seen.
-    fn replace(&mut self, seen: impl Iterator<Item = (Key, Option<String>)>) {
-        self.seen = seen.filter_map(|(key, lacks)| Some((self.find(&key)?, lacks))).collect();
-        self.open = (0..self.sets.len()).filter(|index| self.is_open(*index)).collect();
+    fn replace(&mut self, seen: BTreeMap<Key, Option<String>>) {
+        let gone: Vec<&Key> = self.seen.keys().filter(|key| !seen.contains_key(**key)).copied().collect();
+        gone.into_iter().for_each(|key| self.update(key, None));
+        seen.into_iter().for_each(|(key, lacks)| self.update(&key, Some(lacks)));
     }
 
-    /// Notes an object that changed, or that is gone.
-    fn update(&mut self, key: &Key, lacks: Option<Option<String>>) {
+    /// Notes an object that exists, with what it lacks, or that is gone.
+    fn update(&mut self, key: &Key, now: Option<Option<String>>) {
         let Some(key) = self.find(key) else { return };
-        match lacks {
-            Some(lacks) => drop(self.seen.insert(key, lacks)),
-            None => drop(self.seen.remove(key)),
-        }
+        let is_lacking = |lacks: &Option<Option<String>>| lacks.as_ref().is_some_and(Option::is_some);
+        let (exists, lacks) = (now.is_some(), is_lacking(&now));
+        let before = match now {
+            Some(lacks) => self.seen.insert(key, lacks),
+            None => self.seen.remove(key),
+        };
         for &index in self.sets_of.get(key).into_iter().flatten() {
-            if self.is_open(index) {
-                self.open.insert(index)
-            } else {
-                self.open.remove(&index)
-            };
+            let Some(set) = self.sets.get_mut(index) else { continue };
+            let was_open = usize::from(set.is_open());
+            set.existing = set.existing + usize::from(exists) - usize::from(before.is_some());
+            set.lacking = set.lacking + usize::from(lacks) - usize::from(is_lacking(&before));
+            self.open = self.open + usize::from(set.is_open()) - was_open;
         }
     }
 
@@ -86,19 +103,12 @@ impl<'a> Progress<'a> {
         self.sets_of.get_key_value(key).map(|(key, _)| *key)
     }
 
-    fn is_open(&self, index: usize) -> bool {
-        let mut seen =
-            self.sets.get(index).into_iter().flatten().filter_map(|key| self.seen.get(key)).peekable();
-        seen.peek().is_some() && seen.all(Option::is_some)
-    }
-
     /// Names an object of each open set, with what it lacks.
     fn missing(&self) -> BTreeMap<&'a Key, String> {
-        let open = self.open.iter().filter_map(|index| self.sets.get(*index));
-        let named = open.filter_map(|set| {
-            let (key, lacks) = set.iter().find_map(|key| self.seen.get_key_value(key))?;
+        let named = self.sets.iter().filter(|set| set.is_open()).filter_map(|set| {
+            let (key, lacks) = set.keys.iter().find_map(|key| self.seen.get_key_value(key))?;
             let lacks = lacks.clone()?;
-            Some((*key, if set.len() > 1 { format!("{lacks}, nor another of its kind") } else { lacks }))
+            Some((*key, if set.keys.len() > 1 { format!("{lacks}, nor another of its kind") } else { lacks }))
         });
         named.collect()
     }
@@ -160,13 +170,16 @@ async fn wait_for_objects_of_kind(
     loop {
         let listing = handle.list(kind, namespace).await?;
         let objects = listing.objects.iter().filter(|object| is_wanted(&object.key()));
-        let seen =
-            objects.map(|object| Ok((object.key(), lacks(object)?))).collect::<Result<Vec<_>, Failure>>()?;
-        lock(progress).replace(seen.into_iter());
-        if lock(progress).open.is_empty() {
+        let seen = objects.map(|object| Ok((object.key(), lacks(object)?)));
+        let seen = seen.collect::<Result<BTreeMap<_, _>, Failure>>()?;
+        lock(progress).replace(seen);
+        if lock(progress).open == 0 {
             return Ok(());
         }
-        let watch = handle.retry(|| handle.place.watch(kind, namespace, &listing.resource_version)).await;
+        let version = listing.resource_version.clone();
+        // The wait may last minutes, and the list has whole objects.
+        drop(listing);
+        let watch = handle.retry(|| handle.place.watch(kind, namespace, &version)).await;
         let mut events = match watch {
             Ok(events) => events,
             Err(PlaceError::Expired(_)) => {
@@ -187,7 +200,7 @@ async fn wait_for_objects_of_kind(
                 Event::Applied(_) => continue,
                 Event::Deleted(object) => lock(progress).update(&object.key(), None),
             }
-            if lock(progress).open.is_empty() {
+            if lock(progress).open == 0 {
                 return Ok(());
             }
         }
