@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod approved;
+pub(crate) mod awaited_signs;
 pub(crate) mod before_pause;
 pub(crate) mod blocking_owners;
 pub(crate) mod dangling;

@@ -95,7 +95,7 @@ pub struct Config {
     pub faults: Faults,
     /// Whether somebody may give the source for both sides.
     pub to_itself: bool,
-    /// Whether controllers of the target are at work.
+    /// True if controllers of the target are at work.
     pub has_controllers: bool,
     /// What must be possible in it, by the names in [`crate::properties`].
     pub shows: &'static [&'static str],

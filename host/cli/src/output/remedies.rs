@@ -175,8 +175,8 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
             "if no controller ever writes to a listed kind, resume with {} for that kind",
             to_accept(Risk::Unverified)
         ),
-        Remedy::ResumeUnseen { kinds } => format!(
-            "if you know that controllers of the target watch these objects, resume with {}",
+        Remedy::AcceptUnseen { kinds } => format!(
+            "if you know that controllers of the target watch these objects: {}",
             risk_flags(Risk::Unseen, kinds).join(" ")
         ),
         Remedy::AcceptChanged { kinds } => format!(
@@ -497,7 +497,7 @@ mod tests {
             Remedy::NameClusterToPause { cluster: other },
             Remedy::AlsoCopy { part: Part::of_kind(kind()) },
             Remedy::AcceptDangling { kind: kind() },
-            Remedy::ResumeUnseen { kinds: [kind()].into() },
+            Remedy::AcceptUnseen { kinds: [kind()].into() },
         ]
     }
 
@@ -563,7 +563,7 @@ mod tests {
             Remedy::NameClusterToPause { .. } => 56,
             Remedy::AlsoCopy { .. } => 57,
             Remedy::AcceptDangling { .. } => 58,
-            Remedy::ResumeUnseen { .. } => 59,
+            Remedy::AcceptUnseen { .. } => 59,
         }
     }
 

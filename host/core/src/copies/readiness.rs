@@ -12,9 +12,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
-use serde_json::Value;
-
 use crate::discovery::implicit_links::is_cluster;
 use crate::objects::kind::GroupKind;
 use crate::objects::names::{GROUP_CLUSTER, LABEL_CLUSTER};
@@ -98,7 +95,7 @@ pub fn select_checks(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Res
         if kind.group.is_empty() {
             continue;
         }
-        if !of_cluster && !has_status(one.object)? {
+        if !of_cluster && !one.object.has_status()? {
             silent.entry(kind.clone()).or_default().insert(one.key.clone());
             continue;
         }
@@ -125,16 +122,6 @@ pub fn select_checks(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Res
         all.one_of.retain(|kind, _| !each.contains(kind));
     }
     Ok(all)
-}
-
-fn has_status(object: &Object) -> Result<bool, ObjectError> {
-    #[derive(Deserialize)]
-    struct View {
-        #[serde(default)]
-        status: Value,
-    }
-    let status = object.view::<View>()?.status;
-    Ok(status.as_object().is_some_and(|status| !status.is_empty()))
 }
 
 fn expectation_of(source: &Object) -> Result<Expectation, ObjectError> {

@@ -23,14 +23,24 @@ const CONDITION_PAUSED: &str = "Paused";
 enum Trigger {
     /// The Cluster is paused.
     ClusterPaused,
+    /// The Cluster is paused, and the object itself isn't: its controller skips objects with the annotation.
+    ClusterPausedAlone,
     /// The Cluster is paused, and a Machine or a pool owns the object.
     Owned,
     /// The object itself has the annotation that pauses it.
     Annotated,
 }
 
-/// A group, kinds of it, the condition that their controllers write, and when.
-type Row = (&'static str, &'static [&'static str], &'static str, Trigger);
+/// Kinds whose controllers give a sign.
+struct Row {
+    /// The provider, as Cluster API labels its Deployments. One manager serves all its kinds.
+    provider: &'static str,
+    group: &'static str,
+    kinds: &'static [&'static str],
+    /// The condition that the controllers write.
+    sign: &'static str,
+    trigger: Trigger,
+}
 
 /// Owners without which the controllers of bootstrap objects leave them alone.
 const OWNERS: [&str; 2] = ["Machine", "MachinePool"];
@@ -42,76 +52,137 @@ const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 /// Each line has the providers' source: Cluster API 1.14.2, CAPM3 at 2f6d76b8, Cluster API Provider vSphere 1.14.0 and AWS 2.13.0.
 const ROWS: &[Row] = &[
     // core/reconcilers/*/*_controller.go call EnsurePausedCondition with the Cluster.
-    (
-        GROUP_CLUSTER,
-        &["Cluster", "Machine", "MachineDeployment", "MachineHealthCheck", "MachinePool", "MachineSet"],
-        CONDITION_PAUSED,
-        Trigger::ClusterPaused,
-    ),
+    Row {
+        provider: "cluster-api",
+        group: GROUP_CLUSTER,
+        kinds: &[
+            "Cluster",
+            "Machine",
+            "MachineDeployment",
+            "MachineHealthCheck",
+            "MachinePool",
+            "MachineSet",
+        ],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::ClusterPaused,
+    },
     // core/reconcilers/clusterclass/clusterclass_controller.go:122, clusterresourceset/clusterresourceset_controller.go:146
-    (GROUP_CLUSTER, &["ClusterClass"], CONDITION_PAUSED, Trigger::Annotated),
-    (GROUP_ADDONS, &["ClusterResourceSet"], CONDITION_PAUSED, Trigger::Annotated),
+    Row {
+        provider: "cluster-api",
+        group: GROUP_CLUSTER,
+        kinds: &["ClusterClass"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::Annotated,
+    },
+    Row {
+        provider: "cluster-api",
+        group: GROUP_ADDONS,
+        kinds: &["ClusterResourceSet"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::Annotated,
+    },
     // controlplane/kubeadm/reconcilers/kubeadmcontrolplane/kubeadmcontrolplane_controller.go:234
-    (CONTROL_PLANE, &["KubeadmControlPlane"], CONDITION_PAUSED, Trigger::ClusterPaused),
+    Row {
+        provider: "control-plane-kubeadm",
+        group: CONTROL_PLANE,
+        kinds: &["KubeadmControlPlane"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::ClusterPaused,
+    },
     // bootstrap/kubeadm/reconcilers/kubeadmconfig/kubeadmconfig_controller.go:167-210
-    (BOOTSTRAP, &["KubeadmConfig"], CONDITION_PAUSED, Trigger::Owned),
+    Row {
+        provider: "bootstrap-kubeadm",
+        group: BOOTSTRAP,
+        kinds: &["KubeadmConfig"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::Owned,
+    },
     // CAPM3 controllers/metal3cluster_controller.go:155
-    (INFRASTRUCTURE, &["Metal3Cluster"], CONDITION_PAUSED, Trigger::ClusterPaused),
+    Row {
+        provider: "infrastructure-metal3",
+        group: INFRASTRUCTURE,
+        kinds: &["Metal3Cluster"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::ClusterPausedAlone,
+    },
     // CAPM3 controllers/metal3machine_controller.go:177-192 returns before the pause, because the copy of the Cluster has no status.
-    (INFRASTRUCTURE, &["Metal3Machine"], "AssociateBareMetalHost", Trigger::ClusterPaused),
+    Row {
+        provider: "infrastructure-metal3",
+        group: INFRASTRUCTURE,
+        kinds: &["Metal3Machine"],
+        sign: "AssociateBareMetalHost",
+        trigger: Trigger::ClusterPausedAlone,
+    },
     // CAPV controllers/vspherecluster_controller.go:99, vspheremachine_controller.go:260, vspherevm_controller.go:170
-    (
-        INFRASTRUCTURE,
-        &["VSphereCluster", "VSphereMachine", "VSphereVM"],
-        CONDITION_PAUSED,
-        Trigger::ClusterPaused,
-    ),
+    Row {
+        provider: "infrastructure-vsphere",
+        group: INFRASTRUCTURE,
+        kinds: &["VSphereCluster", "VSphereMachine", "VSphereVM"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::ClusterPaused,
+    },
     // CAPV controllers/vsphereclusteridentity_controller.go:97, vspheredeploymentzone_controller.go:117
-    (
-        INFRASTRUCTURE,
-        &["VSphereClusterIdentity", "VSphereDeploymentZone"],
-        CONDITION_PAUSED,
-        Trigger::Annotated,
-    ),
+    Row {
+        provider: "infrastructure-vsphere",
+        group: INFRASTRUCTURE,
+        kinds: &["VSphereClusterIdentity", "VSphereDeploymentZone"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::Annotated,
+    },
     // CAPA controllers/awscluster_controller.go:175, awsmachine_controller.go:209, awsmanagedcluster_controller.go:93,
     // exp/controllers/awsmanagedmachinepool_controller.go:125
-    (
-        INFRASTRUCTURE,
-        &["AWSCluster", "AWSMachine", "AWSManagedCluster", "AWSManagedMachinePool"],
-        CONDITION_PAUSED,
-        Trigger::ClusterPaused,
-    ),
+    Row {
+        provider: "infrastructure-aws",
+        group: INFRASTRUCTURE,
+        kinds: &["AWSCluster", "AWSMachine", "AWSManagedCluster", "AWSManagedMachinePool"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::ClusterPaused,
+    },
     // CAPA controlplane/eks/controllers/awsmanagedcontrolplane_controller.go:243
-    (CONTROL_PLANE, &["AWSManagedControlPlane"], CONDITION_PAUSED, Trigger::ClusterPaused),
+    Row {
+        provider: "infrastructure-aws",
+        group: CONTROL_PLANE,
+        kinds: &["AWSManagedControlPlane"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::ClusterPaused,
+    },
     // CAPA bootstrap/eks/controllers/eksconfig_controller.go:121
-    (BOOTSTRAP, &["EKSConfig"], CONDITION_PAUSED, Trigger::Owned),
+    Row {
+        provider: "infrastructure-aws",
+        group: BOOTSTRAP,
+        kinds: &["EKSConfig"],
+        sign: CONDITION_PAUSED,
+        trigger: Trigger::Owned,
+    },
 ];
 
-/// A group, a namespace, and a value of the watch filter.
-type ManagerKey<'a> = (String, Option<String>, Option<&'a str>);
+/// A provider, a namespace, and a value of the watch filter.
+type ManagerKey<'a> = (&'static str, Option<String>, Option<&'a str>);
 
 /// Returns the condition that controllers of a kind write on paused copies; none if the kind gives no sign.
-pub fn sign_of(kind: &GroupKind) -> Option<&'static str> {
-    row_of(kind).map(|(_, _, condition, _)| *condition)
+fn sign_of(kind: &GroupKind) -> Option<&'static str> {
+    row_of(kind).map(|row| row.sign)
 }
 
 fn row_of(kind: &GroupKind) -> Option<&'static Row> {
-    ROWS.iter().find(|(group, kinds, ..)| kind.group == *group && kinds.contains(&kind.kind.as_str()))
+    ROWS.iter().find(|row| kind.group == row.group && row.kinds.contains(&kind.kind.as_str()))
 }
 
-/// Returns true if the controller of this object must give a sign on its paused copy. In the source the controller reported the
+/// Returns the row of an object whose controller must give a sign on its paused copy. In the source the controller reported the
 /// pause, so its release does that; the target has the same release or a newer one.
-fn gives_sign(source: &Object) -> Result<bool, ObjectError> {
-    let Some((_, _, _, when)) = row_of(&source.kind.group_kind) else { return Ok(false) };
+fn awaited_row_of(source: &Object) -> Result<Option<&'static Row>, ObjectError> {
+    let Some(row) = row_of(&source.kind.group_kind) else { return Ok(None) };
     let meta = &source.meta;
-    let is_awaited = match when {
+    let is_awaited = match row.trigger {
         Trigger::ClusterPaused => true,
+        Trigger::ClusterPausedAlone => !meta.has_annotation(PAUSED),
         Trigger::Owned => meta.owner_references.iter().any(|owner| OWNERS.contains(&owner.kind.as_str())),
         Trigger::Annotated => meta.has_annotation(PAUSED),
     };
-    Ok(is_awaited
+    let is_awaited = is_awaited
         && !meta.has_annotation(MANAGED_BY)
-        && read_conditions(source)?.iter().any(|condition| condition.kind == CONDITION_PAUSED))
+        && read_conditions(source)?.iter().any(|condition| condition.kind == CONDITION_PAUSED);
+    Ok(is_awaited.then_some(row))
 }
 
 /// Returns true if a copy has the sign of its controller.
@@ -146,8 +217,8 @@ pub fn removal_patch(copy: &Object) -> Result<Option<Value>, ObjectError> {
 }
 
 /// Selects the copies of which a sign is awaited, by the objects of the source: one of each set. Each Cluster is a set, and so are the
-/// objects of each other kind. One manager serves all kinds of a group, but may watch only some namespaces, or objects with one value
-/// of the watch filter. So one kind of each group is a set for each namespace and value.
+/// objects of each other kind. A provider's manager may watch only some namespaces, or objects with one value of the watch filter. So one
+/// kind of each provider is a set for each namespace and value.
 ///
 /// Never each object: a manager with 20,000 new copies needs minutes.
 pub fn select_signs<'a>(
@@ -157,9 +228,7 @@ pub fn select_signs<'a>(
     let mut of_kind: BTreeMap<GroupKind, BTreeSet<Key>> = BTreeMap::new();
     let mut watched: BTreeMap<ManagerKey<'_>, BTreeSet<Key>> = BTreeMap::new();
     for source in sources {
-        if !gives_sign(source)? {
-            continue;
-        }
+        let Some(row) = awaited_row_of(source)? else { continue };
         let key = source.key();
         if is_cluster(&key.group_kind) {
             wanted.entry(key.group_kind.clone()).or_default().insert(BTreeSet::from([key.clone()]));
@@ -167,7 +236,7 @@ pub fn select_signs<'a>(
             of_kind.entry(key.group_kind.clone()).or_default().insert(key.clone());
         }
         let filter = source.meta.labels.get(LABEL_WATCH_FILTER).map(String::as_str);
-        let by = (key.group_kind.group.clone(), key.namespace.clone(), filter);
+        let by = (row.provider, key.namespace.clone(), filter);
         watched.entry(by).or_default().insert(key);
     }
     for (kind, keys) in of_kind {

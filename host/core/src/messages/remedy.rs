@@ -185,8 +185,8 @@ pub enum Remedy {
     },
     /// Resume, and accept that nothing shows target controllers taking over the kinds that were named.
     ResumeUnverified,
-    /// Resume, and accept that controllers of these kinds haven't shown that they see the copies.
-    ResumeUnseen {
+    /// Accept that controllers of these kinds don't show that they see the copies.
+    AcceptUnseen {
         /// The kinds.
         kinds: BTreeSet<GroupKind>,
     },

@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -311,9 +310,10 @@ impl Object {
     pub(crate) fn has_status(&self) -> Result<bool, ObjectError> {
         #[derive(Deserialize)]
         struct View {
-            status: Option<BTreeMap<String, IgnoredAny>>,
+            #[serde(default)]
+            status: Value,
         }
-        Ok(self.view::<View>()?.status.is_some_and(|status| !status.is_empty()))
+        Ok(self.view::<View>()?.status.as_object().is_some_and(|status| !status.is_empty()))
     }
 
     /// Parses the body into a type that names only the fields it needs.

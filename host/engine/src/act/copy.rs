@@ -28,7 +28,7 @@ use crate::read::snapshot::Snapshot;
 pub(crate) struct Copied {
     /// The UID in the target.
     pub(crate) uid: Uid,
-    /// Whether this run created it, and its server left out the status.
+    /// True if this run created it, and its server left out the status.
     pub(crate) is_fresh: bool,
     /// Whether a plugin restored its status.
     pub(crate) restored: bool,
@@ -72,6 +72,11 @@ impl Copies {
     /// Returns the copy of the object with this UID in the source, if it is made.
     pub(crate) fn get(&self, uid: &Uid) -> Option<&Copied> {
         self.made.get(uid)?.get()
+    }
+
+    /// Returns the UIDs of the copies in the target.
+    pub(crate) fn uids(&self) -> impl Iterator<Item = &Uid> {
+        self.made.values().filter_map(|copied| copied.get()).map(|copied| &copied.uid)
     }
 
     /// Returns the copy of a step's object. Fails if it is not made yet.

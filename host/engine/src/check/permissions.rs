@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pivot_core::copies::signs;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::objects::names;
@@ -20,7 +19,7 @@ use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::stop::Stop;
 use crate::base::requests::side::Handle;
 use crate::base::setup::Setup;
-use crate::check::blocking_owners;
+use crate::check::{awaited_signs, blocking_owners};
 use crate::read::first_reading::DEFINITIONS_UNREADABLE;
 use crate::read::namespaces::MetadataByNamespace;
 use crate::read::planning;
@@ -150,6 +149,7 @@ async fn find_missing_on(
 fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>, Failure> {
     let mut needed: Both<BTreeSet<Access>> = Both::default();
     let Both { source, target } = &mut needed;
+    let signs = awaited_signs::select_signs(job, snapshot, |_| false)?;
     for step in &snapshot.plan.steps {
         let namespace = step.key.namespace.clone();
         let here = job.kind(Side::Target, &step.key.group_kind)?;
@@ -173,8 +173,7 @@ fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>,
         target.extend(IN_TARGET.map(|verb| access(verb, here)));
         let gk = &step.key.group_kind;
         // A resumed run removes an old sign from the status of a copy.
-        let removes_sign = job.route.deletes_from_source() && signs::sign_of(gk).is_some();
-        if removes_sign || job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, gk)) {
+        if signs.contains_key(gk) || job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, gk)) {
             target.insert(Access { subresource: "status".into(), ..access("patch", here) });
         }
     }

@@ -391,7 +391,7 @@ fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
         return match phase {
             Phase::Checked | Phase::Paused => UNTOUCHED,
             Phase::Copied => "the files are as they were; the target holds a partial copy, paused",
-            Phase::Ready => "the files are as they were; the target holds the copy, paused",
+            Phase::Ready => "the files are as they were; the target holds the copy, or a part of it, paused",
             Phase::Committed | Phase::Live => {
                 "the files are as they were; the target has everything and is taking over"
             }
@@ -412,7 +412,9 @@ fn state_of_sides(record: &Record, phase: Phase) -> &'static str {
         Phase::Copied => {
             "the source is authoritative: complete, paused; the target holds a partial copy, paused"
         }
-        Phase::Ready => "the source is authoritative: complete, paused; the target holds the copy, paused",
+        Phase::Ready => {
+            "the source is authoritative: complete, paused; the target holds the copy, or a part of it, paused"
+        }
         Phase::Committed | Phase::Live => {
             "the target has everything and is taking over; the source is complete, and paused by this move"
         }

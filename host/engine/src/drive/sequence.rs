@@ -326,6 +326,8 @@ impl ActiveMove {
                 // Versions changed, contents did not: controllers touch the status of paused objects, too.
                 return Ok(copies);
             }
+            let awaited = signs::select_signs(&job, &copies)?;
+            signs::wait_for_signs(&job, &copies, awaited).await?;
             calls::wait_for_checks(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
         }
         let error =

@@ -15,6 +15,7 @@ use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use crate::crash::{die_at, revive};
 use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, key, picture, under_way};
 
@@ -86,7 +87,7 @@ async fn without_controllers_the_move_can_be_rolled_back() {
     assert!(told.contains("Cluster ns/c") && told.contains("Machine ns/m"), "{told}");
     assert_eq!(stop.next, [Next::Resume, Next::Rollback]);
     let kinds = ["Cluster", "Machine"].map(|kind| GroupKind::new(CLUSTERS, kind)).into();
-    assert_eq!(stop.remedies(), [Remedy::ResumeAgain, Remedy::ResumeUnseen { kinds }]);
+    assert_eq!(stop.remedies(), [Remedy::ResumeAgain, Remedy::AcceptUnseen { kinds }]);
     assert_eq!(under_way(stage.setup()).await.unwrap().record.phase, Phase::Ready);
     run::rollback(stage.setup()).await.unwrap();
     assert_eq!(picture(&stage.source), before);
@@ -96,8 +97,8 @@ async fn without_controllers_the_move_can_be_rolled_back() {
 #[tokio::test(start_paused = true)]
 async fn controllers_at_work_let_the_move_end() {
     let stage = stage();
-    let lists = Arc::new(AtomicUsize::new(0));
-    let counts = lists.clone();
+    let patches = Arc::new(AtomicUsize::new(0));
+    let counts = patches.clone();
     let controllers = controllers(&stage.target, &["ns"]);
     let cluster = key(CLUSTERS, "Cluster", "c");
     stage.target.on_call(move |verb, key| {
@@ -105,11 +106,13 @@ async fn controllers_at_work_let_the_move_end() {
             .fetch_add(usize::from(verb == "patch" && key.group_kind.kind != "ConfigMap"), Ordering::Relaxed);
         None
     });
-    run::start(stage.setup()).await.unwrap();
+    let report = run::start(stage.setup()).await.unwrap();
     controllers.abort();
     assert!(stage.source.body(&cluster).is_none());
+    let phases: Vec<Phase> = report.times.iter().map(|(phase, _)| *phase).collect();
+    assert!(phases.starts_with(&[Phase::Checked, Phase::Paused, Phase::Copied, Phase::Ready]), "{phases:?}");
     // The Cluster is unpaused. Nothing else is written to copies that this run made.
-    assert_eq!(lists.load(Ordering::Relaxed), 1);
+    assert_eq!(patches.load(Ordering::Relaxed), 1);
 }
 
 /// A manager that runs with `--namespace` sees part of the copies.
@@ -149,6 +152,55 @@ async fn a_resumed_run_needs_a_new_sign() {
     run::resume(stage.setup()).await.unwrap();
     second.abort();
     assert!(stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none());
+}
+
+/// A run dies at each write, also while it removes signs and commits.
+#[tokio::test(start_paused = true)]
+async fn a_death_at_any_write_does_not_matter() {
+    let mut finished = false;
+    for n in 1.. {
+        let stage = stage();
+        let controllers = controllers(&stage.target, &["ns"]);
+        let calls = die_at(&stage, n, n % 2 == 0);
+        let first = run::start(stage.setup()).await;
+        revive(&stage);
+        if calls.load(Ordering::SeqCst) < n {
+            finished = first.is_ok();
+            break;
+        }
+        // A resumed run that dies, too, removed signs before.
+        let calls = die_at(&stage, 4, true);
+        let second = run::start(stage.setup()).await;
+        revive(&stage);
+        if second.is_err() && calls.load(Ordering::SeqCst) >= 4 {
+            run::start(stage.setup()).await.unwrap_or_else(|stop| panic!("write {n}: {stop}"));
+        }
+        controllers.abort();
+        assert!(stage.source.body(&key(CLUSTERS, "Cluster", "c")).is_none(), "write {n}");
+        assert_eq!(
+            stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap()["spec"]["paused"],
+            json!(false),
+            "write {n}"
+        );
+    }
+    assert!(finished);
+}
+
+/// A large fleet's controllers may need more than the longest silence, and show again and again that they work.
+#[tokio::test(start_paused = true)]
+async fn each_new_sign_prolongs_the_wait() {
+    let mut stage = stage();
+    stage.source.add_namespace("other");
+    add_cluster(&stage, "other");
+    stage.options = Options { scope: Scope::new(Namespaces::All), ..stage.options };
+    let (one, target) = (controllers(&stage.target, &["ns"]), stage.target.clone());
+    let other = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(90)).await;
+        controllers(&target, &["other"]).await.unwrap();
+    });
+    run::start(stage.setup()).await.unwrap();
+    one.abort();
+    other.abort();
 }
 
 #[tokio::test(start_paused = true)]

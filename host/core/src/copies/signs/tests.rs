@@ -99,6 +99,8 @@ fn objects_whose_controllers_give_no_sign() {
         // Cluster API before 1.9.
         object(GROUP_CLUSTER, "Cluster", "c", silent),
         object(INFRASTRUCTURE, "Metal3Cluster", "c", managed),
+        // CAPM3 skips it.
+        object(INFRASTRUCTURE, "Metal3Cluster", "c", annotated),
         config(|_| {}),
         class(|_| {}),
     ] {

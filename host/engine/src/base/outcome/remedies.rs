@@ -27,7 +27,7 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
                 .iter()
                 .filter_map(|awaited| Some(awaited.object.as_ref()?.group_kind.clone()))
                 .collect();
-            vec![Remedy::ResumeAgain, Remedy::ResumeUnseen { kinds }]
+            vec![Remedy::ResumeAgain, Remedy::AcceptUnseen { kinds }]
         }
         (Failure::NotTakenOver(_), _) => vec![Remedy::ResumeAgain, Remedy::ResumeUnverified],
         (Failure::OneSidedMove { one_sided: OneSidedMove::LastCopyInSource, .. }, _) => {
