@@ -4,7 +4,7 @@
 //! and continues through objects that stay: an identity needs its Secret. Cluster-scoped objects and identities count only where
 //! something refers to them, and templates only where something other than a class does: a class's patches may change them.
 //!
-//! Whether an object exists on a side is unknown here: callers look up what [`Search::take_unknown`] returns.
+//! The search reads no server: callers look up the objects that [`Search::take_unknown`] returns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,12 +23,13 @@ use crate::objects::selector::Part;
 use crate::plan::{Plan, StayReason};
 use crate::request::mapping::references::visit_path;
 use crate::request::scope::Scope;
+use crate::request::validate::find_name_error;
 use crate::{GroupKind, Key, Object, Side};
 
 mod table;
 mod zones;
 
-use table::{INFRASTRUCTURE, NamedKind, find_rows};
+use table::{ANNOTATIONS, INFRASTRUCTURE, NamedKind, find_rows};
 
 /// Code of the refusal.
 const WOULD_DANGLE: &str = "would-dangle";
@@ -66,11 +67,6 @@ pub struct Search<'a> {
     references: BTreeMap<Referent, Vec<Reference>>,
     unknown: Vec<Referent>,
     missing: BTreeMap<Referent, Object>,
-}
-
-/// Returns true if the search needs the target's providers.
-pub fn should_read_target_providers(inventory: &Inventory) -> bool {
-    inventory.objects().iter().any(table::has_secret_of_provider)
 }
 
 impl<'a> Search<'a> {
@@ -148,9 +144,12 @@ impl<'a> Search<'a> {
         for row in find_rows(kind) {
             let Some(named) = row.find_named(&body) else { continue };
             visit_path(&mut body, row.parent, &mut |parent| {
-                let text = |field| parent.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+                // The author of the body chose the text, which becomes a part of a path.
+                let is_usable = |text: &&str| find_name_error(text).is_none();
+                let text = |field| parent.get(field).and_then(Value::as_str).filter(is_usable);
                 if let Some(name) = text(row.name) {
-                    let namespace = text("namespace").or(object.meta.namespace.as_deref());
+                    let written = text("namespace").filter(|_| row.parent != ANNOTATIONS);
+                    let namespace = written.or(object.meta.namespace.as_deref());
                     let referent = self.locate_referent(named, namespace, name);
                     found.extend(referent.map(|referent| (format!("{}.{}", row.parent, row.name), referent)));
                 }
@@ -220,7 +219,7 @@ impl<'a> Search<'a> {
                 first.path
             );
             let accept = Remedy::AcceptDangling { kind: key.group_kind.clone() };
-            let mut remedies = self.find_remedies(referent, object);
+            let mut remedies = self.find_remedies(&first.by, referent, object);
             remedies.push(accept);
             let first = remedies.remove(0);
             let refusal = Refusal::source(WOULD_DANGLE, key, message, first);
@@ -230,7 +229,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the ways to have an object in the target.
-    fn find_remedies(&self, referent: &Referent, object: &Object) -> Vec<Remedy> {
+    fn find_remedies(&self, by: &Key, referent: &Referent, object: &Object) -> Vec<Remedy> {
         let key = object.key();
         let stay = self.plan.stays.iter().find(|stay| stay.key == key).map(|stay| &stay.reason);
         match stay {
@@ -254,6 +253,11 @@ impl<'a> Search<'a> {
         }
         if remedies.is_empty() {
             remedies.push("create it in the target before the move".into());
+        }
+        if by.namespace.is_some() && key.namespace.is_some() && by.namespace != key.namespace {
+            let first =
+                "find out whether the object that names it may use it: its author chose the namespace";
+            remedies.insert(0, first.into());
         }
         remedies
     }

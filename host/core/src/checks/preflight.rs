@@ -20,24 +20,33 @@ use crate::plan::Plan;
 use crate::request::scope::Scope;
 use crate::{GroupKind, Key, Object, ObjectError, Side};
 
+/// Kinds of which plugins take care.
+#[derive(Clone, Debug, Default)]
+pub struct SafeKinds {
+    /// Kinds that a plugin holds, restores or settles.
+    pub handled: BTreeSet<GroupKind>,
+    /// Kinds whose status a plugin restores.
+    pub restored: BTreeSet<GroupKind>,
+}
+
 /// Checks the objects that would move.
 ///
-/// `ours` is this move's id: a pause that carries it was made by an earlier run of this move. `handled` are the kinds that some
-/// plugin takes care of.
+/// `ours` is this move's id: a pause that carries it was made by an earlier run of this move. `safe` are the kinds of which
+/// plugins take care.
 pub fn check_moved_objects(
     inventory: &Inventory,
     plan: &Plan,
     scope: &Scope,
     ours: Option<&str>,
-    handled: &BTreeSet<GroupKind>,
+    safe: &SafeKinds,
 ) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     for step in &plan.steps {
         let Some(object) = inventory.get(step.object) else { continue };
-        let checked = check_object(object, &step.key, scope, ours, handled);
+        let checked = check_object(object, &step.key, scope, ours, safe);
         refusals.extend(checked.unwrap_or_else(|error| vec![Refusal::unreadable(step.key.clone(), &error)]));
     }
-    refusals.extend(find_unhandled_dangers(plan, scope, handled));
+    refusals.extend(find_unhandled_dangers(plan, scope, &safe.handled));
     refusals
 }
 
@@ -46,11 +55,11 @@ fn check_object(
     key: &Key,
     scope: &Scope,
     ours: Option<&str>,
-    handled: &BTreeSet<GroupKind>,
+    safe: &SafeKinds,
 ) -> Result<Vec<Refusal>, ObjectError> {
     let kind = &object.kind.group_kind;
     let mut refusals = Vec::from_iter(refuse_own_records(object, key));
-    refusals.extend(refuse_externally_managed(object, key, scope, handled)?);
+    refusals.extend(refuse_externally_managed(object, key, scope, safe)?);
     if is_cluster(kind) || is_cluster_class(kind) {
         refusals.extend(check_pause(object, key, scope, ours)?);
     }
@@ -87,10 +96,10 @@ fn refuse_externally_managed(
     object: &Object,
     key: &Key,
     scope: &Scope,
-    handled: &BTreeSet<GroupKind>,
+    safe: &SafeKinds,
 ) -> Result<Option<Refusal>, ObjectError> {
     let kind = &key.group_kind;
-    let is_safe = handled.contains(kind) || scope.accept.contains_kind(Risk::NoPlugin, kind);
+    let is_safe = safe.restored.contains(kind) || scope.accept.contains_kind(Risk::NoPlugin, kind);
     if is_safe || is_cluster(kind) || !object.meta.has_annotation(MANAGED_BY) || !object.has_status()? {
         return Ok(None);
     }

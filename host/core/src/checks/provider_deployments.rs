@@ -1,7 +1,7 @@
 //! Checks whether the Deployments of the target's providers watch the objects that they take over.
 //!
 //! Flags limit a provider's controllers: `--namespace` to one namespace, `--watch-filter` to objects with a label. An object needs
-//! one Deployment of its provider that watches it. A provider without a Deployment is unknown, and not judged.
+//! one Deployment of its provider that watches it. A provider without an available Deployment is unknown, and not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +11,7 @@ use crate::discovery::implicit_links::is_cluster;
 use crate::discovery::inventory::Inventory;
 use crate::messages::refusal::{Refusal, some_of};
 use crate::messages::remedy::Remedy;
+use crate::messages::risk::{AcceptedRisks, Risk};
 use crate::objects::names::{LABEL_PROVIDER, LABEL_WATCH_FILTER};
 use crate::plan::Plan;
 use crate::request::scope::Scope;
@@ -32,6 +33,10 @@ pub struct ProviderDeployment {
     namespace: Option<String>,
     /// The value of the label that objects need; none if they need no label.
     filter: Option<String>,
+    /// True if a Pod of it is available.
+    is_available: bool,
+    /// True if the container of the controllers was found, and no variable hides a limit.
+    has_known_flags: bool,
 }
 
 impl ProviderDeployment {
@@ -40,6 +45,13 @@ impl ProviderDeployment {
         #[derive(Deserialize)]
         struct View {
             spec: Spec,
+            #[serde(default)]
+            status: Status,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Status {
+            available_replicas: u32,
         }
         #[derive(Deserialize)]
         struct Spec {
@@ -61,14 +73,21 @@ impl ProviderDeployment {
             command: Vec<String>,
             args: Vec<String>,
         }
-        let View { spec: Spec { template: Template { spec: Pod { containers } } } } = object.view()?;
+        let View { spec: Spec { template: Template { spec: Pod { containers } } }, status } =
+            object.view()?;
         let manager = containers.into_iter().find(|container| container.name == CONTAINER);
+        let is_found = manager.is_some();
         let words =
             manager.map(|Container { command, args, .. }| [command, args].concat()).unwrap_or_default();
+        let (namespace, filter) = (find_flag(&words, "namespace"), find_flag(&words, "watch-filter"));
+        let has_variable = [&namespace, &filter].into_iter().flatten().any(|value| value.contains("$("));
+        let known = |value: Option<String>| value.filter(|value| !value.contains("$("));
         Ok(Self {
             provider: object.meta.labels.get(LABEL_PROVIDER).cloned().unwrap_or_default(),
-            namespace: find_flag(&words, "namespace"),
-            filter: find_flag(&words, "watch-filter"),
+            namespace: known(namespace),
+            filter: known(filter),
+            is_available: status.available_replicas > 0,
+            has_known_flags: is_found && !has_variable,
         })
     }
 
@@ -77,12 +96,22 @@ impl ProviderDeployment {
         self.namespace.is_some() || self.filter.is_some()
     }
 
+    /// Returns true if controllers of a provider run, and if it is known which objects they watch.
+    pub(crate) fn shows_limits_of(&self, provider: &str) -> bool {
+        self.runs(provider) && self.has_known_flags
+    }
+
+    /// Returns true if controllers of a provider run.
+    pub(crate) fn runs(&self, provider: &str) -> bool {
+        self.provider == provider && self.is_available
+    }
+
     fn watches(&self, namespace: Option<&str>) -> bool {
         namespace.is_none() || self.namespace.is_none() || self.namespace.as_deref() == namespace
     }
 }
 
-/// Returns the last value of a flag. A value that contains a variable is unknown, and counts as absent.
+/// Returns the last value of a flag; none if it is empty.
 fn find_flag(words: &[String], name: &str) -> Option<String> {
     let value = words.iter().enumerate().rev().find_map(|(at, word)| {
         match word.strip_prefix("--")?.strip_prefix(name)? {
@@ -90,7 +119,7 @@ fn find_flag(words: &[String], name: &str) -> Option<String> {
             rest => rest.strip_prefix('='),
         }
     });
-    value.filter(|value| !value.is_empty() && !value.contains("$(")).map(str::to_owned)
+    value.filter(|value| !value.is_empty()).map(str::to_owned)
 }
 
 /// The providers that the target runs.
@@ -102,23 +131,28 @@ pub struct RunningProviders {
     pub kinds: BTreeMap<GroupKind, String>,
 }
 
-/// Refuses objects that no Deployment of their provider watches. An object without a status is not judged, because no controller
-/// of the source watches it either. `adapted` are the kinds whose labels plugins may change.
+/// Refuses objects that no Deployment of their provider watches. No controller of the source watches an object without a status,
+/// so the check leaves it out. It also leaves out kinds that the user accepted as unseen. `adapted` are the kinds whose labels
+/// plugins may change.
 pub fn check_deployments(
     running: &RunningProviders,
     plan: &Plan,
     inventory: &Inventory,
     scope: &Scope,
+    accept: &AcceptedRisks,
     adapted: &BTreeSet<GroupKind>,
 ) -> Vec<Refusal> {
-    let mut unwatched: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut unwatched: BTreeMap<&str, (BTreeSet<&str>, BTreeSet<GroupKind>)> = BTreeMap::new();
     let mut filtered: BTreeMap<(&str, BTreeSet<&str>), Vec<&Key>> = BTreeMap::new();
     for step in plan.steps.iter().filter(|step| step.treatment().can_be_paused()) {
         let Some(object) = inventory.get(step.object) else { continue };
         let kind = &step.key.group_kind;
+        if accept.contains_kind(Risk::Unseen, kind) {
+            continue;
+        }
         let core = is_cluster(kind).then_some(CORE);
         let Some(provider) = running.kinds.get(kind).map(String::as_str).or(core) else { continue };
-        let deployments = || running.deployments.iter().filter(|deployment| deployment.provider == provider);
+        let deployments = || running.deployments.iter().filter(|deployment| deployment.runs(provider));
         if !deployments().any(ProviderDeployment::is_limited) || !matches!(object.has_status(), Ok(true)) {
             continue;
         }
@@ -128,7 +162,9 @@ pub fn check_deployments(
             watching.iter().map(|deployment| deployment.filter.as_deref()).collect();
         match (namespace, filters) {
             (Some(namespace), Some(filters)) if filters.is_empty() => {
-                unwatched.entry(provider).or_default().insert(namespace);
+                let (namespaces, kinds) = unwatched.entry(provider).or_default();
+                namespaces.insert(namespace);
+                kinds.insert(kind.clone());
             }
             (_, Some(filters)) if !adapted.contains(kind) => {
                 let label = object.meta.labels.get(LABEL_WATCH_FILTER);
@@ -139,10 +175,11 @@ pub fn check_deployments(
             _ => {}
         }
     }
-    let unwatched = unwatched.into_iter().map(|(provider, namespaces)| {
+    let unwatched = unwatched.into_iter().map(|(provider, (namespaces, kinds))| {
         let namespaces = some_of(&namespaces.into_iter().collect::<Vec<_>>(), MAX_NAMED);
         let message = format!("no Deployment of {provider} in the target watches namespace {namespaces}");
         Refusal::target("provider-not-watching", message, Remedy::WatchAllNamespaces)
+            .with_remedy(Remedy::AcceptUnseen { kinds })
     });
     let filtered = filtered.into_iter().filter_map(|((provider, filters), keys)| {
         let values = filters.into_iter().collect::<Vec<_>>().join(" or ");
@@ -154,7 +191,9 @@ pub fn check_deployments(
         let relabel = "set that label on them in the source, and on the templates that they are made from";
         let refusal = Refusal::source("provider-filters", Key::clone(first), message, relabel);
         let unfilter = "change the watch filter of its Deployment, or add a Deployment for their label";
-        Some(refusal.with_others(others.iter().copied().cloned()).with_remedy(Remedy::from(unfilter)))
+        let kinds = keys.iter().map(|key| key.group_kind.clone()).collect();
+        let refusal = refusal.with_others(others.iter().copied().cloned());
+        Some(refusal.with_remedy(Remedy::from(unfilter)).with_remedy(Remedy::AcceptUnseen { kinds }))
     });
     unwatched.chain(filtered).collect()
 }

@@ -75,8 +75,8 @@ impl Provider {
         self.watched_namespace.as_deref().is_none_or(|watched| watched == namespace)
     }
 
-    /// Returns true if a Deployment in the target is of this provider.
-    fn is_deployed(&self, deployments: &[ProviderDeployment]) -> bool {
+    /// Returns the provider as its Deployments are labelled.
+    fn deployment_label(&self) -> Option<String> {
         let prefix = match self.kind_of.as_str() {
             "CoreProvider" => "",
             "BootstrapProvider" => "bootstrap-",
@@ -85,10 +85,15 @@ impl Provider {
             "IPAMProvider" => "ipam-",
             "RuntimeExtensionProvider" => "runtime-extension-",
             "AddonProvider" => "addon-",
-            _ => return false,
+            _ => return None,
         };
-        let label = format!("{prefix}{}", self.name);
-        deployments.iter().any(|deployment| deployment.provider == label)
+        Some(format!("{prefix}{}", self.name))
+    }
+
+    /// Returns true if controllers of the provider run.
+    fn is_deployed(&self, deployments: &[ProviderDeployment]) -> bool {
+        let label = self.deployment_label();
+        label.is_some_and(|label| deployments.iter().any(|deployment| deployment.runs(&label)))
     }
 
     fn installation(&self) -> Installation {
@@ -126,6 +131,10 @@ fn check_provider(
 ) -> Vec<Refusal> {
     let label = provider.label();
     let is_deployed = provider.is_deployed(deployments);
+    let label_of_deployments = provider.deployment_label().unwrap_or_default();
+    let mut judged =
+        deployments.iter().filter(|deployment| deployment.shows_limits_of(&label_of_deployments));
+    let is_judged = judged.next().is_some();
     let Some(needed) = provider.parse_version() else {
         return vec![unreadable_version(Side::Source, provider)];
     };
@@ -163,7 +172,7 @@ fn check_provider(
             Remedy::UpgradeProvider(provider.installation()),
         ));
     }
-    for namespace in namespaces.iter().filter(|namespace| !is_deployed && provider.watches(namespace)) {
+    for namespace in namespaces.iter().filter(|namespace| !is_judged && provider.watches(namespace)) {
         if !matching.iter().any(|other| other.watches(namespace)) {
             let watched: Vec<&str> =
                 matching.iter().filter_map(|other| other.watched_namespace.as_deref()).collect();
@@ -279,7 +288,7 @@ mod tests {
             ("p", &[], &["provider-missing"], 0),
         ] {
             let body = json!({"metadata": {"name": "d", "labels": {LABEL_PROVIDER: label}},
-                "spec": {"template": {"spec": {"containers": []}}}});
+                "spec": {"template": {"spec": {"containers": [{"name": "manager"}]}}}, "status": {"availableReplicas": 1}});
             let deployment = Object::from_value(kind("Deployment"), &body).unwrap();
             let deployments = [ProviderDeployment::from_object(&deployment).unwrap()];
             let found = check_providers(&source, target, &deployments, &namespaces);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pivot_core::checks::collateral::{Bystander, find_lost_dependents};
 use pivot_core::checks::nodes::can_run_controllers;
-use pivot_core::checks::preflight::check_moved_objects;
+use pivot_core::checks::preflight::{SafeKinds, check_moved_objects};
 use pivot_core::checks::served_versions::check_served_versions;
 use pivot_core::checks::unusable_objects::{refuse_same_file, refuse_unusable};
 use pivot_core::discovery::implicit_links::is_cluster;
@@ -16,7 +16,7 @@ use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::{AcceptedRisks, Risk};
 use pivot_core::objects::{names, pause};
 use pivot_core::plan::{Fate, InTarget, KeepReason};
-use pivot_core::plugins::hooks::Point;
+use pivot_core::plugins::hooks::{Hook, Point};
 use pivot_core::plugins::reach::is_read;
 use pivot_core::request::scope::Scope;
 use pivot_core::{GroupKind, Key, Kind, Meta, Side};
@@ -36,7 +36,7 @@ use crate::check::evidence;
 use crate::check::existing::{self, Existing, UsedObjects};
 use crate::check::from_manifests;
 use crate::check::permissions;
-use crate::check::target_providers::check_target_providers;
+use crate::check::target_providers::{check_target_providers, read_inventory};
 use crate::read::first_reading::FirstReads;
 use crate::read::namespaces::{self, MetadataByNamespace, Namespaces};
 use crate::read::planning;
@@ -95,17 +95,22 @@ pub(crate) async fn check_all(
         let deleting = namespaces.refuse_deleting(job, snapshot);
         Ok((namespaces, new_namespaces, [deleting, rights, homeless].concat(), unfit))
     };
+    let of_providers = async {
+        let (source, target) = (&first_reads.providers, read_inventory(job).await?);
+        tokio::try_join!(
+            check_target_providers(job, snapshot, source, target.as_deref()),
+            refuse_dangling(job, snapshot, source, target.as_deref())
+        )
+    };
     let (
-        providers,
+        (providers, dangling),
         bystanders,
-        dangling,
         (namespaces, new_namespaces, refused, (unfit, changes)),
         existing,
         node,
     ) = tokio::try_join!(
-        check_target_providers(job, snapshot, &first_reads.providers),
+        of_providers,
         refuse_dependents_lost(job, snapshot),
-        refuse_dangling(job, snapshot, &first_reads.providers),
         target,
         existing::find_existing(job, snapshot),
         warn_without_schedulable_node(job),
@@ -289,9 +294,16 @@ fn offer_namespace_map(job: &Job, copies: &BTreeSet<Key>, refusal: Refusal) -> R
 ///
 /// In a directory no controller acts on a copy, which keeps its status, and the source stays in service. So all kinds are safe
 /// there, unless the source is handed over.
-fn find_safe_kinds(job: &Job, snapshot: &Snapshot) -> BTreeSet<GroupKind> {
-    let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone());
-    if job.route.has_takeover() { planning::find_handled_kinds(&job.plugins, kinds) } else { kinds.collect() }
+fn find_safe_kinds(job: &Job, snapshot: &Snapshot) -> SafeKinds {
+    let kinds: BTreeSet<GroupKind> =
+        snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
+    if !job.route.has_takeover() {
+        return SafeKinds { handled: kinds.clone(), restored: kinds };
+    }
+    let is_restored =
+        |kind: &&GroupKind| job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, kind));
+    let restored = kinds.iter().filter(is_restored).cloned().collect();
+    SafeKinds { handled: planning::find_handled_kinds(&job.plugins, kinds), restored }
 }
 
 /// Checks objects that appeared between the first list and the one after the pause.

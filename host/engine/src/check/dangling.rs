@@ -2,13 +2,14 @@
 //!
 //! One request per object and side, and none for objects that were read anyway. Objects that can't be read are not judged.
 
+use std::collections::BTreeSet;
+
 use futures::FutureExt;
-use pivot_core::checks::dangling::{Referent, Search, should_read_target_providers};
+use pivot_core::checks::dangling::{Referent, Search};
 use pivot_core::checks::providers::Provider;
-use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::risk::Risk;
-use pivot_core::objects::names::GROUP_CLUSTERCTL;
-use pivot_core::{GroupKind, Key, Object, Side};
+use pivot_core::{Key, Object, Side};
 use pivot_places::PlaceError;
 
 use crate::base::events::Event;
@@ -24,23 +25,20 @@ enum Lookup {
     Unreadable,
 }
 
-/// Refuses to leave behind what moved objects need. The second list has the refusals if no risk were accepted.
+/// Refuses to leave behind what moved objects need; `target_providers` are none if they are unknown. The second list has the
+/// refusals if no risk were accepted.
 pub(crate) async fn refuse_dangling(
     job: &Job,
     snapshot: &Snapshot,
     source_providers: &[Provider],
+    target_providers: Option<&[Provider]>,
 ) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
     if !job.route.target_runs() {
         return Ok((Vec::new(), Vec::new()));
     }
     let (inventory, scope) = (&snapshot.inventory, &job.options.scope);
-    let target_providers = match should_read_target_providers(inventory) {
-        true => list_target_providers(job).await?,
-        false => None,
-    };
-    let mut search =
-        Search::new(inventory, &snapshot.plan, scope, source_providers, target_providers.as_deref());
-    let mut unreadable = 0;
+    let mut search = Search::new(inventory, &snapshot.plan, scope, source_providers, target_providers);
+    let mut unreadable = BTreeSet::new();
     loop {
         let unknown = search.take_unknown();
         if unknown.is_empty() {
@@ -59,13 +57,14 @@ pub(crate) async fn refuse_dangling(
             match found {
                 Lookup::At(object) => search.add_missing(referent, *object),
                 Lookup::Absent => {}
-                Lookup::Unreadable => unreadable += 1,
+                Lookup::Unreadable => unreadable.extend(referent.source.into_iter().next()),
             }
         }
     }
-    if unreadable > 0 {
+    if !unreadable.is_empty() {
         let text = format!(
-            "{unreadable} objects that moved objects need can't be read, so it is not checked whether the target has them"
+            "pivot-host can't read {} on both sides, so it doesn't know whether the target has all that moved objects need",
+            some_of(&unreadable.iter().collect::<Vec<_>>(), 3)
         );
         job.report(Event::note("references-unreadable", text));
     }
@@ -81,7 +80,7 @@ pub(crate) async fn refuse_dangling(
 async fn find_missing(job: &Job, snapshot: &Snapshot, referent: &Referent) -> Result<Lookup, Failure> {
     let object = match look_up(job, snapshot, Side::Source, &referent.source).await? {
         Lookup::At(object) => object,
-        // A reference that leads nowhere in the source, either, is not the move's fault.
+        // The reference leads nowhere in the source, either.
         not_found => return Ok(not_found),
     };
     Ok(match look_up(job, snapshot, Side::Target, &referent.target).await? {
@@ -113,19 +112,4 @@ async fn look_up(job: &Job, snapshot: &Snapshot, side: Side, keys: &[Key]) -> Re
         }
     }
     Ok(found)
-}
-
-/// Lists the target's providers; none if the user can't.
-async fn list_target_providers(job: &Job) -> Result<Option<Vec<Provider>>, Failure> {
-    let Some(kind) = job.kinds.target.get(&GroupKind::new(GROUP_CLUSTERCTL, "Provider")) else {
-        return Ok(Some(Vec::new()));
-    };
-    match job.target.list(kind, None).await {
-        Ok(listing) => {
-            let providers = listing.objects.iter().map(Provider::from_object).collect::<Result<_, _>>();
-            providers.map(Some).map_err(|error| Failure::Object(Side::Target, error))
-        }
-        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
-        Err(failure) => Err(failure),
-    }
 }

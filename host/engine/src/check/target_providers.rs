@@ -15,40 +15,45 @@ use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::read::snapshot::Snapshot;
 
-/// Checks the providers of a target that takes over; `source` are the source's.
+/// Checks the providers of a target that takes over; `source` and `target` are the inventories.
 pub(crate) async fn check_target_providers(
     job: &Job,
     snapshot: &Snapshot,
     source: &[Provider],
+    target: Option<&[Provider]>,
 ) -> Result<Vec<Refusal>, Failure> {
     // Providers don't have to work where objects are only copied.
     if !job.route.target_runs() {
         return Ok(Vec::new());
     }
-    let (inventory, running) = tokio::try_join!(read_inventory(job), read_running(job))?;
+    let running = read_running(job).await?;
     let Snapshot { plan, inventory: objects, .. } = snapshot;
     let steps = || plan.steps.iter().filter(|step| step.treatment().can_be_paused());
     let kinds = steps().map(|step| &step.key.group_kind);
     let is_adapted = |kind: &&GroupKind| job.plugins.iter().any(|plugin| plugin.changes(Hook::Adapt, kind));
     let adapted = kinds.filter(is_adapted).cloned().collect();
-    let mut refusals = check_deployments(&running, plan, objects, &job.options.scope, &adapted);
-    if let Some(target) = inventory {
+    let mut refusals =
+        check_deployments(&running, plan, objects, &job.options.scope, &job.options.accept, &adapted);
+    if let Some(target) = target {
         let namespaces = steps().filter_map(|step| step.key.namespace.clone()).collect();
-        refusals.extend(check_providers(source, &target, &running.deployments, &namespaces));
-        let unlisted = find_unlisted(source, &target, &running.deployments);
+        refusals.extend(check_providers(source, target, &running.deployments, &namespaces));
+        let unlisted = find_unlisted(source, target, &running.deployments);
         if !unlisted.is_empty() {
             let text = format!(
                 "clusterctl's inventory in the target doesn't list {}, so the version is not compared",
                 some_of(&unlisted, 3)
             );
-            job.report(Event::note("provider-version-unknown", text));
+            job.report(Event::warning("provider-version-unknown", text));
         }
     }
     Ok(refusals)
 }
 
-/// Reads the inventory; none if the user can't list it.
-async fn read_inventory(job: &Job) -> Result<Option<Vec<Provider>>, Failure> {
+/// Reads the inventory of a target that takes over; none if the user can't list it.
+pub(crate) async fn read_inventory(job: &Job) -> Result<Option<Vec<Provider>>, Failure> {
+    if !job.route.target_runs() {
+        return Ok(None);
+    }
     let Some(kind) = job.kinds.target.get(&GroupKind::new(GROUP_CLUSTERCTL, "Provider")) else {
         return Ok(Some(Vec::new()));
     };

@@ -123,7 +123,9 @@ async fn unreadable_referents_are_not_guessed() {
     setup.watcher = notes.clone();
     run::start(setup).await.unwrap();
     let notes = notes.0.lock().unwrap();
-    let of_references: Vec<_> =
-        notes.iter().filter(|note| note.starts_with("references-unreadable: 1 ")).collect();
+    let of_references: Vec<_> = notes
+        .iter()
+        .filter(|note| note.starts_with("references-unreadable: pivot-host can't read Secret "))
+        .collect();
     assert_eq!(of_references.len(), 1, "{notes:?}");
 }

@@ -44,7 +44,8 @@ async fn targets_without_usable_node_are_reported() {
 fn deploy(stage: &Stage, name: &str, provider: &str, args: &[&str]) {
     let body = json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": name, "namespace": "system", "labels": {"cluster.x-k8s.io/provider": provider}},
-        "spec": {"template": {"spec": {"containers": [{"name": "manager", "args": args}]}}}});
+        "spec": {"template": {"spec": {"containers": [{"name": "manager", "args": args}]}}},
+        "status": {"availableReplicas": 1}});
     stage.target.insert(body).unwrap();
 }
 

@@ -5,12 +5,14 @@
 
 use serde_json::Value;
 
+use crate::GroupKind;
 use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER};
-use crate::{GroupKind, Object};
 
 /// Group of the providers' kinds.
 pub(super) const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 /// Annotation of Azure Service Operator: the Secret with an object's credentials, in the object's namespace.
+/// Path of the annotations. Their keys are chosen freely.
+pub(super) const ANNOTATIONS: &str = "metadata.annotations";
 const CREDENTIAL_FROM: &str = "serviceoperator.azure.com/credential-from";
 
 /// A field that names an object.
@@ -85,7 +87,7 @@ const ROWS: &[Row] = &[
         "",
         ONLY_SECRET,
     ),
-    Row { group: "*.azure.com", ..row(&[], "metadata.annotations", CREDENTIAL_FROM, "", ONLY_SECRET) },
+    Row { group: "*.azure.com", ..row(&[], ANNOTATIONS, CREDENTIAL_FROM, "", ONLY_SECRET) },
     // cluster-api-provider-vsphere, pkg/identity/identity.go, GetCredentials
     row(
         &["VSphereCluster"],
@@ -214,11 +216,4 @@ impl Row {
 /// The rows of an object's kind.
 pub(super) fn find_rows(kind: &GroupKind) -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(move |row| row.is_of_kind(kind))
-}
-
-/// Returns true if a row of an object's kind names Secrets in the namespace of a provider's controllers.
-pub(super) fn has_secret_of_provider(object: &Object) -> bool {
-    find_rows(&object.kind.group_kind)
-        .flat_map(|row| row.referents)
-        .any(|(_, named)| matches!(named, SecretOfProvider(..)))
 }

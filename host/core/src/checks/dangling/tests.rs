@@ -360,6 +360,18 @@ fn remedies_would_bring_the_object() {
         "AzureCluster ns/c",
         json!({"spec": {"identityRef": {"name": "x", "namespace": "o"}}}),
     )]);
-    let [by_hand, _] = words(elsewhere.stays("AzureClusterIdentity o/x", json!({}))).try_into().unwrap();
+    let words = words(elsewhere.stays("AzureClusterIdentity o/x", json!({})));
+    let [doubt, by_hand, _] = words.try_into().unwrap();
+    assert!(doubt.starts_with("find out whether the object that names it may use it"), "{doubt}");
     assert_eq!(by_hand, "create it in the target before the move");
+}
+
+/// A name becomes a part of a path.
+#[test]
+fn names_that_no_object_has_are_ignored() {
+    for (name, expected) in [("a", &["Secret ns/a"][..]), ("a/b", &[]), ("..", &[]), ("a%2fb", &[])] {
+        let world = World::new([("VSphereCluster ns/c", identity("Secret", name))]);
+        let world = world.stays(&format!("Secret ns/{name}"), json!({}));
+        assert_eq!(world.missing(), expected, "{name}");
+    }
 }

@@ -43,7 +43,8 @@ fn codes(object: Object, change: impl Fn(&mut Scope), ours: Option<&str>) -> Vec
     let mut case = Case::new("");
     case.inventory = Inventory::new(vec![object]);
     change(&mut case.scope);
-    let refusals = check_moved_objects(&case.inventory, &case.plan(), &case.scope, ours, &BTreeSet::new());
+    let refusals =
+        check_moved_objects(&case.inventory, &case.plan(), &case.scope, ours, &SafeKinds::default());
     refusals.into_iter().map(|refusal| refusal.code).collect()
 }
 
@@ -142,7 +143,8 @@ fn no_remedy_for_a_pause_unpauses() {
         let mut case = Case::new("");
         case.inventory = Inventory::new(vec![body("Cluster", with(running(), patch))]);
         let refusal =
-            check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).remove(0);
+            check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &SafeKinds::default())
+                .remove(0);
         assert_eq!(
             remedies(&refusal),
             "find out who paused it, and why: another management cluster may run it (`kubectl get -n ns \
@@ -160,7 +162,8 @@ fn w4_staying_objects_are_not_checked() {
          Machine ns/m",
     );
     assert!(
-        check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &BTreeSet::new()).is_empty()
+        check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &SafeKinds::default())
+            .is_empty()
     );
 }
 
@@ -179,7 +182,8 @@ fn dangerous_kinds_need_a_plugin_or_consent() {
     );
     let kind = kind("BareMetalHost").group_kind.clone();
     let refusals = |case: &Case, handled: &BTreeSet<GroupKind>| {
-        check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, handled)
+        let safe = SafeKinds { handled: handled.clone(), restored: handled.clone() };
+        check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &safe)
     };
     let found = refusals(&case, &BTreeSet::new());
     assert_eq!(found.len(), 1);
@@ -212,13 +216,18 @@ fn externally_managed_objects_keep_no_status() {
     let infra = kind("InfraCluster").group_kind.clone();
     let handled = BTreeSet::from([infra.clone()]);
     let check = |case: &Case, handled: &BTreeSet<GroupKind>| {
-        check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, handled)
+        let safe = SafeKinds { handled: handled.clone(), restored: handled.clone() };
+        check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &safe)
     };
     let refusal = check(&case, &BTreeSet::new()).remove(0);
     let expected =
         [Remedy::AddPlugin { kind: infra.clone() }, Remedy::MoveWithoutPlugin { kind: infra.clone() }];
     assert_eq!(refusal.remedies, expected);
     assert!(check(&case, &handled).is_empty());
+    // A plugin that only holds objects restores no status.
+    let held = SafeKinds { handled, restored: BTreeSet::new() };
+    let found = check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &held);
+    assert_eq!(found.len(), 1);
     case.scope.accept.insert_kind(Risk::NoPlugin, infra);
     assert!(check(&case, &BTreeSet::new()).is_empty());
 }

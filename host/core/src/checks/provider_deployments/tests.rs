@@ -7,7 +7,7 @@ use crate::testing::{Case, kind};
 fn deployment(provider: &str, containers: &Value) -> ProviderDeployment {
     let body = json!({
         "metadata": {"name": "d", "namespace": "system", "labels": {LABEL_PROVIDER: provider}},
-        "spec": {"template": {"spec": {"containers": containers}}},
+        "spec": {"template": {"spec": {"containers": containers}}}, "status": {"availableReplicas": 1},
     });
     ProviderDeployment::from_object(&Object::from_value(kind("Deployment"), &body).unwrap()).unwrap()
 }
@@ -82,11 +82,39 @@ fn each_object_needs_a_watching_deployment() {
     ] {
         let case = Case::new(objects);
         let none = BTreeSet::new();
-        let found =
-            check_deployments(&running(deployments), &case.plan(), &case.inventory, &case.scope, &none);
+        let found = check_deployments(
+            &running(deployments),
+            &case.plan(),
+            &case.inventory,
+            &case.scope,
+            &AcceptedRisks::default(),
+            &none,
+        );
         let codes: Vec<&str> = found.iter().map(|refusal| refusal.code).collect();
         assert_eq!(codes, expected, "{objects}: {deployments:?}");
     }
+}
+
+/// Anyone who may create a Deployment in some namespace of the target can label it.
+#[test]
+fn unavailable_deployments_count_for_nothing() {
+    let mut limited = running(&["cluster-api --namespace=a"]);
+    let mut all = running(&["cluster-api"]);
+    let case = Case::new("Cluster ns/c ! status");
+    let codes = |running: &RunningProviders, accept: &AcceptedRisks| -> Vec<&'static str> {
+        let found =
+            check_deployments(running, &case.plan(), &case.inventory, &case.scope, accept, &BTreeSet::new());
+        found.iter().map(|refusal| refusal.code).collect()
+    };
+    let nothing = AcceptedRisks::default();
+    all.deployments.iter_mut().for_each(|deployment| deployment.is_available = false);
+    limited.deployments.append(&mut all.deployments);
+    assert_eq!(codes(&limited, &nothing), ["provider-not-watching"]);
+    let mut accepted = AcceptedRisks::default();
+    accepted.insert_kind(Risk::Unseen, kind("Cluster").group_kind.clone());
+    assert!(codes(&limited, &accepted).is_empty());
+    limited.deployments.iter_mut().for_each(|deployment| deployment.is_available = false);
+    assert!(codes(&limited, &nothing).is_empty());
 }
 
 #[test]
@@ -97,7 +125,14 @@ fn messages_name_what_is_left_out() {
          Cluster other/c ! status",
     );
     let check = |running: &RunningProviders, adapted: &BTreeSet<GroupKind>| {
-        check_deployments(running, &case.plan(), &case.inventory, &case.scope, adapted)
+        check_deployments(
+            running,
+            &case.plan(),
+            &case.inventory,
+            &case.scope,
+            &AcceptedRisks::default(),
+            adapted,
+        )
     };
     let filters =
         ["cluster-api --watch-filter=v --namespace=ns", "cluster-api --watch-filter=w --namespace=ns"];
@@ -117,7 +152,14 @@ fn namespaces_have_the_targets_names() {
     case.scope.namespace_map = NamespaceMap::new([("ns".into(), "site".into())]).unwrap();
     for (namespace, expected) in [("site", 0), ("ns", 1)] {
         let running = running(&[&format!("cluster-api --namespace={namespace}")]);
-        let found = check_deployments(&running, &case.plan(), &case.inventory, &case.scope, &BTreeSet::new());
+        let found = check_deployments(
+            &running,
+            &case.plan(),
+            &case.inventory,
+            &case.scope,
+            &AcceptedRisks::default(),
+            &BTreeSet::new(),
+        );
         assert_eq!(found.len(), expected, "{namespace}");
     }
 }
