@@ -359,7 +359,12 @@ fn status_schema() -> Value {
         &[],
         &[
             ("observedGeneration", number("Generation of the Pivot that the status is about.")),
-            ("phase", word("Pending, a phase of the move, RollingBack, or Succeeded. The phase Ready is before the commit, and not the condition Ready. The phase Ready is before the commit, and not the condition Ready.")),
+            (
+                "phase",
+                word(
+                    "Pending, a phase of the move, RollingBack, or Succeeded. The phase Ready is before the commit, and not the condition Ready.",
+                ),
+            ),
             ("moveId", word("Id of the move, as pivot-host status prints it.")),
             (
                 "objects",

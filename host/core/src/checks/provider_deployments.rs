@@ -81,11 +81,11 @@ impl ProviderDeployment {
             manager.map(|Container { command, args, .. }| [command, args].concat()).unwrap_or_default();
         let (namespace, filter) = (find_flag(&words, "namespace"), find_flag(&words, "watch-filter"));
         let has_variable = [&namespace, &filter].into_iter().flatten().any(|value| value.contains("$("));
-        let known = |value: Option<String>| value.filter(|value| !value.contains("$("));
+        let drop_variable = |value: Option<String>| value.filter(|value| !value.contains("$("));
         Ok(Self {
             provider: object.meta.labels.get(LABEL_PROVIDER).cloned().unwrap_or_default(),
-            namespace: known(namespace),
-            filter: known(filter),
+            namespace: drop_variable(namespace),
+            filter: drop_variable(filter),
             is_available: status.available_replicas > 0,
             has_known_flags: is_found && !has_variable,
         })

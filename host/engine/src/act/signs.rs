@@ -108,7 +108,7 @@ async fn remove_sign(job: &Job, found: &Object) -> Result<(), Failure> {
     let (key, uid) = (found.key(), &found.meta.uid);
     let kind = job.kind(Side::Target, &key.group_kind)?;
     let part = if kind.status_subresource { Subresource::Status } else { Subresource::None };
-    let failed = |error| job.target.request_failure("asking the controller of", Some(&key), error);
+    let to_failure = |error| job.target.request_failure("asking the controller of", Some(&key), error);
     let mut copy = Some(found.clone());
     for _ in 0..MAX_ROUNDS {
         // The comparison before the commit refuses a copy that is gone or replaced.
@@ -118,8 +118,8 @@ async fn remove_sign(job: &Job, found: &Object) -> Result<(), Failure> {
         match job.target.patch_part(kind, &key, &patch, part).await {
             Ok(_) | Err(PlaceError::NotFound(_)) => return Ok(()),
             Err(PlaceError::Conflict(_)) => copy = job.target.get(kind, &key).await?,
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(to_failure(error)),
         }
     }
-    Err(failed(PlaceError::Conflict("it keeps changing".into())))
+    Err(to_failure(PlaceError::Conflict("it keeps changing".into())))
 }
