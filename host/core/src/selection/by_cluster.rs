@@ -1,7 +1,7 @@
 //! Restricts a selection to the Clusters that the user names.
 //!
 //! Named Clusters never add an object to a move. The move has the named Clusters with the objects below them, and the objects that
-//! these refer to: by owner, link, a plugin's need or a reference in a body (`mentions.rs`). Other Clusters stay, with the objects
+//! these refer to: by owner, link, a plugin's need or a reference in a body (`body_references.rs`). Other Clusters stay, with the objects
 //! below them. An object below another Cluster is shared if a named Cluster uses it too.
 //!
 //! Objects that are shared with anything that stays are copied and kept (`fate.rs`). Only objects without a controller can be shared:
@@ -153,7 +153,7 @@ impl<'a> Finder<'a> {
         (by_itself || self.is_pool(object)) && !self.input.matches(object, dangerous)
     }
 
-    /// Plugins' ties count only inside one namespace; `beyond.rs` judges the others.
+    /// Plugins' ties count only inside one namespace; `out_of_scope.rs` judges the others.
     fn follows_tie(&self, owner: usize, dependent: usize, tie: Tie) -> bool {
         tie != Tie::Plugin || self.input.is_inside(owner, dependent)
     }

@@ -5,15 +5,15 @@
 //! 1. all roots at once, breadth first: an object below several roots belongs to the nearest one;
 //! 2. objects that are labelled to move on their own;
 //! 3. objects that plugins say these need;
-//! 4. objects that plugins bring along from other namespaces, as far as they reach (`beyond.rs`). The first three follow plugins'
+//! 4. objects that plugins add from other namespaces, as far as they reach (`out_of_scope.rs`). The first three follow plugins'
 //!    relations only inside one namespace of the scope.
 //!
-//! If Clusters are named, only what they need of that stays in the set (`named.rs`), before anything is brought along.
+//! If Clusters are named, only what they need of that stays in the set (`by_cluster.rs`), before any object is added.
 //!
 //! An object that a plugin leaves is never entered, so its dependents stay too unless they also belong to something else in the
 //! set. Neither is one that the user excludes, but then nothing in the set may depend on it (`exclude.rs`).
 //!
-//! What the user carries along comes last (`carry.rs`): nothing comes along with it.
+//! Objects that the user also copies come last (`also_copy.rs`): they add no others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -74,7 +74,7 @@ fn run_passes(input: SelectionInput<'_>, excluded: BTreeSet<usize>, notes: &mut 
 }
 
 /// Needs by object. If the needed object was not read, that is a note, because the source lacks it as well; if it was not read
-/// because it is outside the scope, `beyond.rs` decides.
+/// because it is outside the scope, `out_of_scope.rs` decides.
 fn collect_needs(input: SelectionInput<'_>, notes: &mut Vec<Note>) -> BTreeMap<usize, Vec<(usize, usize)>> {
     let mut by_object: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (index, need) in input.relations.needs.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Rules<'_> {
     }
 
     /// An object that a plugin leaves, or the user excludes, is never entered. Neither is a Cluster outside the scope, such as one
-    /// below a shared class, nor an object that only a plugin may bring (`beyond.rs`).
+    /// below a shared class, nor an object that only a plugin may add (`out_of_scope.rs`).
     fn may_enter(&self, index: usize) -> bool {
         let left = self.input.find_leave(index).is_some() || self.excluded.contains(&index);
         let asked_for = |object: &Object| self.in_scope(object) || !is_cluster(&object.kind.group_kind);
