@@ -10,9 +10,13 @@ use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER};
 
 /// Group of the providers' kinds.
 pub(super) const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
-/// Annotation of Azure Service Operator: the Secret with an object's credentials, in the object's namespace.
+/// Group of the providers' bootstrap configurations.
+const BOOTSTRAP: &str = "bootstrap.cluster.x-k8s.io";
+/// Group of the providers' control planes.
+const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io";
 /// Path of the annotations. Their keys are chosen freely.
 pub(super) const ANNOTATIONS: &str = "metadata.annotations";
+/// Annotation of Azure Service Operator: the Secret with an object's credentials, in the object's namespace.
 const CREDENTIAL_FROM: &str = "serviceoperator.azure.com/credential-from";
 
 /// A field that names an object.
@@ -57,6 +61,48 @@ const AWS_IDENTITY: &[(&str, NamedKind)] = &[
 ];
 
 const ROWS: &[Row] = &[
+    // cluster-api, bootstrap/kubeadm/internal/controllers/kubeadmconfig_controller.go, resolveSecretFileContent and
+    // resolveSecretPasswordContent: the next Machine needs them, a bootstrapped one doesn't
+    Row {
+        group: CONTROL_PLANE,
+        ..row(
+            &["KubeadmControlPlane"],
+            "spec.kubeadmConfigSpec.files[].contentFrom.secret",
+            "name",
+            "",
+            ONLY_SECRET,
+        )
+    },
+    Row {
+        group: CONTROL_PLANE,
+        ..row(
+            &["KubeadmControlPlane"],
+            "spec.kubeadmConfigSpec.users[].passwdFrom.secret",
+            "name",
+            "",
+            ONLY_SECRET,
+        )
+    },
+    Row {
+        group: BOOTSTRAP,
+        ..row(
+            &["KubeadmConfigTemplate"],
+            "spec.template.spec.files[].contentFrom.secret",
+            "name",
+            "",
+            ONLY_SECRET,
+        )
+    },
+    Row {
+        group: BOOTSTRAP,
+        ..row(
+            &["KubeadmConfigTemplate"],
+            "spec.template.spec.users[].passwdFrom.secret",
+            "name",
+            "",
+            ONLY_SECRET,
+        )
+    },
     // cluster-api-provider-gcp, cloud/scope/credentials.go, getCredentialDataFromRef
     row(&["GCPCluster", "GCPManagedCluster"], "spec.credentialsRef", "name", "", ONLY_SECRET),
     // cluster-api-provider-azure, azure/scope/identity.go, NewAzureCredentialsProvider
@@ -165,8 +211,13 @@ const ROWS: &[Row] = &[
     // cluster-api-provider-aws, pkg/cloud/scope/session.go, buildProvidersForRef
     row(&["AWSCluster"], "spec.identityRef", "name", "spec.identityRef.kind", AWS_IDENTITY),
     Row {
-        group: "controlplane.cluster.x-k8s.io",
+        group: CONTROL_PLANE,
         ..row(&["AWSManagedControlPlane"], "spec.identityRef", "name", "spec.identityRef.kind", AWS_IDENTITY)
+    },
+    // cluster-api-provider-aws, pkg/cloud/scope/rosacontrolplane.go, CredentialsSecret
+    Row {
+        group: CONTROL_PLANE,
+        ..row(&["ROSAControlPlane"], "spec.credentialsSecretRef", "name", "", ONLY_SECRET)
     },
     row(
         &["AWSClusterRoleIdentity"],

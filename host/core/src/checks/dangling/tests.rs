@@ -26,8 +26,10 @@ fn kind(name: &str) -> Arc<Kind> {
     let kind = Kind::clone(&testing::kind(name));
     let group = match name {
         "HelmChartProxy" => GROUP_ADDONS.to_owned(),
-        "AWSManagedControlPlane" => "controlplane.cluster.x-k8s.io".to_owned(),
-        "KubeadmConfig" => "bootstrap.cluster.x-k8s.io".to_owned(),
+        "AWSManagedControlPlane" | "KubeadmControlPlane" | "ROSAControlPlane" => {
+            "controlplane.cluster.x-k8s.io".to_owned()
+        }
+        "KubeadmConfig" | "KubeadmConfigTemplate" => "bootstrap.cluster.x-k8s.io".to_owned(),
         "ResourceGroup" => "resources.azure.com".to_owned(),
         _ => kind.group_kind.group.clone(),
     };
@@ -142,6 +144,17 @@ fn each_row_names_what_is_missing() {
     let annotations = json!({"annotations": {"serviceoperator.azure.com/credential-from": "x"}});
     for (by, body, missing) in [
         ("GCPCluster ns/c", json!({"spec": {"credentialsRef": named("keys")}}), "Secret keys/x"),
+        (
+            "KubeadmControlPlane ns/c",
+            json!({"spec": {"kubeadmConfigSpec": {"files": [{"content": "a"}, {"contentFrom": {"secret": {"name": "x"}}}]}}}),
+            "Secret ns/x",
+        ),
+        (
+            "KubeadmControlPlane ns/c",
+            json!({"spec": {"kubeadmConfigSpec": {"users": [{"passwdFrom": {"secret": {"name": "x"}}}]}}}),
+            "Secret ns/x",
+        ),
+        ("ROSAControlPlane ns/c", json!({"spec": {"credentialsSecretRef": {"name": "x"}}}), "Secret ns/x"),
         (
             "AzureASOManagedCluster ns/c",
             json!({"spec": {"resources": [{"metadata": annotations}]}}),
@@ -307,6 +320,17 @@ fn unused_objects_need_nothing() {
         assert_eq!(missing(World::new([template(), (user, names.clone())])), [""; 0], "{user}");
     }
     assert_eq!(missing(World::new([template(), ("MachineDeployment ns/u", names)])), ["Secret ns/x"]);
+    let from = |list: &str, field: &str| {
+        let spec = json!({"template": {"spec": {list: [{field: {"secret": {"name": "x"}}}]}}});
+        ("KubeadmConfigTemplate ns/t", json!({"spec": spec}))
+    };
+    let named = json!({"kind": "KubeadmConfigTemplate", "name": "t"});
+    let user = json!({"spec": {"template": {"spec": {"bootstrap": {"configRef": named}}}}});
+    for template in [from("files", "contentFrom"), from("users", "passwdFrom")] {
+        assert_eq!(missing(World::new([template.clone()])), [""; 0]);
+        let deployment = ("MachineDeployment ns/u", user.clone());
+        assert_eq!(missing(World::new([template, deployment])), ["Secret ns/x"]);
+    }
     // No Cluster that moves uses them.
     let identity = ("AWSClusterStaticIdentity keys", json!({"spec": {"secretRef": "s"}}));
     assert_eq!(World::new([identity]).stays("Secret capa-system/s", json!({})).missing(), [""; 0]);
