@@ -16,12 +16,22 @@ use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
+use crate::check::existing::find_differences;
 use crate::read::snapshot::Snapshot;
 
 /// An object as far as it can be looked up.
 enum Lookup {
     At(Box<Object>),
     Absent,
+    Unreadable,
+}
+
+/// A referent on both sides.
+enum Found {
+    OnlyInSource(Box<Object>),
+    /// The target has it with another content.
+    Differs,
+    NothingWrong,
     Unreadable,
 }
 
@@ -38,15 +48,15 @@ pub(crate) async fn refuse_dangling(
     }
     let (inventory, scope) = (&snapshot.inventory, &job.options.scope);
     let mut search = Search::new(inventory, &snapshot.plan, scope, source_providers, target_providers);
-    let mut unreadable = BTreeSet::new();
+    let (mut unreadable, mut different) = (BTreeSet::new(), BTreeSet::new());
     loop {
         let unknown = search.take_unknown();
         if unknown.is_empty() {
             break;
         }
-        let looks = unknown.into_iter().map(|referent| -> Work<'_, (Referent, Lookup)> {
+        let looks = unknown.into_iter().map(|referent| -> Work<'_, (Referent, Found)> {
             async move {
-                let found = find_missing(job, snapshot, &referent).await?;
+                let found = compare(job, snapshot, &referent).await?;
                 Ok((referent, found))
             }
             .boxed()
@@ -55,9 +65,10 @@ pub(crate) async fn refuse_dangling(
         found.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (referent, found) in found {
             match found {
-                Lookup::At(object) => search.add_missing(referent, *object),
-                Lookup::Absent => {}
-                Lookup::Unreadable => unreadable.extend(referent.source.into_iter().next()),
+                Found::OnlyInSource(object) => search.add_missing(referent, *object),
+                Found::Differs => different.extend(referent.source.into_iter().next()),
+                Found::NothingWrong => {}
+                Found::Unreadable => unreadable.extend(referent.source.into_iter().next()),
             }
         }
     }
@@ -68,6 +79,13 @@ pub(crate) async fn refuse_dangling(
         );
         job.report(Event::note("references-unreadable", text));
     }
+    if !different.is_empty() {
+        let text = format!(
+            "the target has {} with other contents, which moved objects will use",
+            some_of(&different.iter().collect::<Vec<_>>(), 3)
+        );
+        job.report(Event::note("references-differ", text));
+    }
     let all = search.into_refusals();
     let is_accepted = |refusal: &Refusal| {
         let key = refusal.object.as_ref();
@@ -76,17 +94,19 @@ pub(crate) async fn refuse_dangling(
     Ok((all.iter().filter(|refusal| !is_accepted(refusal)).cloned().collect(), all))
 }
 
-/// Returns the object that the source has and the target doesn't.
-async fn find_missing(job: &Job, snapshot: &Snapshot, referent: &Referent) -> Result<Lookup, Failure> {
+/// Compares a referent on both sides.
+async fn compare(job: &Job, snapshot: &Snapshot, referent: &Referent) -> Result<Found, Failure> {
     let object = match look_up(job, snapshot, Side::Source, &referent.source).await? {
         Lookup::At(object) => object,
         // The reference leads nowhere in the source, either.
-        not_found => return Ok(not_found),
+        Lookup::Absent => return Ok(Found::NothingWrong),
+        Lookup::Unreadable => return Ok(Found::Unreadable),
     };
     Ok(match look_up(job, snapshot, Side::Target, &referent.target).await? {
-        Lookup::At(_) => Lookup::Absent,
-        Lookup::Absent if !referent.target.is_empty() => Lookup::At(object),
-        Lookup::Absent | Lookup::Unreadable => Lookup::Unreadable,
+        Lookup::At(there) if find_differences(&object, &there)?.is_empty() => Found::NothingWrong,
+        Lookup::At(_) => Found::Differs,
+        Lookup::Absent if !referent.target.is_empty() => Found::OnlyInSource(object),
+        Lookup::Absent | Lookup::Unreadable => Found::Unreadable,
     })
 }
 

@@ -393,7 +393,7 @@ pub(crate) fn refuse_foreign(job: &Job, key: &Key, there: &Meta) -> Refusal {
 }
 
 /// Returns the paths in which the target's object lacks content of the source's, apart from irrelevant metadata.
-fn find_differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
+pub(crate) fn find_differences(source: &Object, there: &Object) -> Result<Vec<String>, Failure> {
     let mut wanted = source.value().map_err(|error| Failure::Object(Side::Source, error))?;
     // Status belongs to each side's controllers; so do labels and annotations of cluster-wide objects.
     if let Some(map) = wanted.as_object_mut() {
