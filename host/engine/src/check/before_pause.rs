@@ -96,10 +96,10 @@ pub(crate) async fn check_all(
         Ok((namespaces, new_namespaces, [deleting, rights, homeless].concat(), unfit))
     };
     let of_providers = async {
-        let (source, target) = (&first_reads.providers, read_inventory(job).await?);
+        let target = read_inventory(job).await?;
         tokio::try_join!(
-            check_target_providers(job, snapshot, source, target.as_deref()),
-            refuse_dangling(job, snapshot, source, target.as_deref())
+            check_target_providers(job, snapshot, target.as_deref()),
+            refuse_dangling(job, snapshot, target.as_deref())
         )
     };
     let (
@@ -318,7 +318,10 @@ pub(crate) async fn check_new_objects(
             let missing = Namespaces::look_up_planned(job, snapshot).await?.missing();
             dry_run::ask_target(job, snapshot, known, &missing).await
         };
-        let (existing, (unfit, _)) = tokio::try_join!(existing::find_existing(job, snapshot), unfit)?;
+        let dangling = async { refuse_dangling(job, snapshot, read_inventory(job).await?.as_deref()).await };
+        let (existing, (unfit, _), (dangling, _)) =
+            tokio::try_join!(existing::find_existing(job, snapshot), unfit, dangling)?;
+        refusals.extend(dangling);
         refusals.extend(existing.refusals);
         refusals.extend(unfit);
     }

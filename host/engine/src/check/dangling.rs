@@ -40,14 +40,13 @@ enum Found {
 pub(crate) async fn refuse_dangling(
     job: &Job,
     snapshot: &Snapshot,
-    source_providers: &[Provider],
     target_providers: Option<&[Provider]>,
 ) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
     if !job.route.target_runs() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let (inventory, scope) = (&snapshot.inventory, &job.options.scope);
-    let mut search = Search::new(inventory, &snapshot.plan, scope, source_providers, target_providers);
+    let (Snapshot { inventory, plan, providers, .. }, scope) = (snapshot, &job.options.scope);
+    let mut search = Search::new(inventory, plan, scope, providers, target_providers);
     let (mut unreadable, mut different) = (BTreeSet::new(), BTreeSet::new());
     loop {
         let unknown = search.take_unknown();

@@ -15,11 +15,10 @@ use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::read::snapshot::Snapshot;
 
-/// Checks the providers of a target that takes over; `source` and `target` are the inventories.
+/// Checks the providers of a target that takes over; `target` is its inventory.
 pub(crate) async fn check_target_providers(
     job: &Job,
     snapshot: &Snapshot,
-    source: &[Provider],
     target: Option<&[Provider]>,
 ) -> Result<Vec<Refusal>, Failure> {
     // Providers don't have to work where objects are only copied.
@@ -27,7 +26,7 @@ pub(crate) async fn check_target_providers(
         return Ok(Vec::new());
     }
     let running = read_running(job).await?;
-    let Snapshot { plan, inventory: objects, .. } = snapshot;
+    let Snapshot { plan, inventory: objects, providers: source, .. } = snapshot;
     let steps = || plan.steps.iter().filter(|step| step.treatment().can_be_paused());
     let kinds = steps().map(|step| &step.key.group_kind);
     let is_adapted = |kind: &&GroupKind| job.plugins.iter().any(|plugin| plugin.changes(Hook::Adapt, kind));

@@ -3,7 +3,6 @@
 //! The reading is dropped if the records show a move under way with another scope, or a move that is past the point where a
 //! reading helps.
 
-use pivot_core::checks::providers::Provider;
 use pivot_core::messages::refusal::Refusal;
 use pivot_core::messages::risk::AcceptedRisks;
 use pivot_core::objects::names;
@@ -32,8 +31,6 @@ pub(crate) struct FirstReading {
 
 /// Results of the first reading other than the plan.
 pub(crate) struct FirstReads {
-    /// The source's providers.
-    pub(crate) providers: Vec<Provider>,
     /// Namespaces of the target, looked up at the same time.
     pub(crate) namespaces: Namespaces,
     /// The risks that the plan needs accepted.

@@ -71,8 +71,8 @@ pub(crate) async fn read_first(
         let why = if excluded { format!("{why}, apart from what is excluded") } else { why };
         return Err(Failure::Empty(why));
     }
-    let first_reads = FirstReads { providers: source_objects.providers, namespaces, needed };
-    Ok((Snapshot { inventory, plan, relations }, first_reads))
+    let snapshot = Snapshot { inventory, plan, relations, providers: source_objects.providers };
+    Ok((snapshot, FirstReads { namespaces, needed }))
 }
 
 /// Adds the content digest of its object to each step.
@@ -95,7 +95,7 @@ pub(crate) async fn read_again(job: &Job) -> Result<Snapshot, Failure> {
     let (mut plan, relations) =
         planning::plan_with_plugins(&source_objects, &job.options.scope, &job.plugins).await?;
     let inventory = add_from_manifests(job, &mut plan, source_objects.inventory);
-    Ok(Snapshot { inventory, plan: Arc::new(plan), relations })
+    Ok(Snapshot { inventory, plan: Arc::new(plan), relations, providers: source_objects.providers })
 }
 
 /// Adds the objects from manifests to a plan and its inventory.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pivot_core::checks::providers::Provider;
 use pivot_core::discovery::inventory::Inventory;
 use pivot_core::plan::{Plan, Step};
 use pivot_core::plugins::relations::Relations;
@@ -18,6 +19,8 @@ pub(crate) struct Snapshot {
     /// Shared with the event that reports it.
     pub(crate) plan: Arc<Plan>,
     pub(crate) relations: Relations,
+    /// The source's providers.
+    pub(crate) providers: Vec<Provider>,
 }
 
 impl Snapshot {

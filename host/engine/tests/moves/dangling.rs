@@ -11,7 +11,7 @@ use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::run;
-use crate::stage::{CLUSTERS, INFRA, Stage, body, kind, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
 const IDENTITY: &str = "VSphereClusterIdentity";
 
@@ -104,6 +104,23 @@ async fn remedies_of_dangling_references_are_enough() {
     for key in [identity(), credentials()] {
         assert!(stage.target.body(&key).is_some() && stage.source.body(&key).is_some(), "{key}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn references_of_late_objects_are_checked() {
+    let stage = stage();
+    let cluster = key(INFRA, "VSphereCluster", "c");
+    let late = stage.source.body(&cluster).unwrap();
+    stage.source.remove(&cluster).unwrap();
+    let source = stage.source.clone();
+    stage.source.on_call(move |verb, key| {
+        if verb == "patch" && key.group_kind.kind == "Cluster" && source.body(&cluster).is_none() {
+            source.insert(late.clone()).unwrap();
+        }
+        None
+    });
+    let found = refused(&run::start(stage.setup()).await.unwrap_err());
+    assert_eq!(found.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>(), [credentials(), identity()]);
 }
 
 #[tokio::test(start_paused = true)]
