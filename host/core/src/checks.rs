@@ -5,6 +5,7 @@
 //! | `preflight` | checks of the objects that would move |
 //! | `unusable_objects` | names and bodies that a move can't work with |
 //! | `served_versions` | kinds and versions that the target serves |
+//! | `stored_versions` | versions in which the source stores objects |
 //! | `providers` | providers that the target runs |
 //! | `provider_deployments` | objects that the controllers of these providers watch |
 //! | `nodes` | nodes of the target that can run controllers |
@@ -20,4 +21,5 @@ pub mod preflight;
 pub mod provider_deployments;
 pub mod providers;
 pub mod served_versions;
+pub mod stored_versions;
 pub mod unusable_objects;

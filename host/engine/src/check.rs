@@ -1,11 +1,13 @@
 //! Every check that can refuse, before the first change and after it.
 
+pub(crate) mod active_in_both;
 pub(crate) mod agent;
 pub(crate) mod approved;
 pub(crate) mod awaited_signs;
 pub(crate) mod before_pause;
 pub(crate) mod blocking_owners;
 pub(crate) mod dangling;
+pub(crate) mod diagnosis;
 pub(crate) mod dry_run;
 pub(crate) mod evidence;
 pub(crate) mod existing;

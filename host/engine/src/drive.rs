@@ -4,6 +4,7 @@ pub(crate) mod advice;
 pub(crate) mod after_commit;
 pub(crate) mod begin;
 pub mod describe;
+pub mod diagnosis;
 pub(crate) mod finish_alone;
 pub(crate) mod leftover;
 pub(crate) mod open;

@@ -7,7 +7,7 @@
 //!
 //! | layer | what is in it |
 //! |---|---|
-//! | `drive` | the commands ([`run`], `status`, [`mod@describe`]), the order of the phases, resume, rollback, and the next commands |
+//! | `drive` | the commands ([`run`], `status`, [`mod@describe`], [`diagnosis`]), the order of the phases, resume, rollback, and the next commands |
 //! | `act` | the phases of a move, a file each |
 //! | `check` | every check that can refuse, before the first change and after it |
 //! | `read` | discovery, readings of both sides, planning with plugins |
@@ -44,4 +44,4 @@ pub use drive::advice::{AdviceReason, KnownFiles, KnownSides, OneRecord, Situati
 pub use drive::leftover::Leftover;
 pub use drive::report::{LeaseStatus, Report, Status, WaitingCopies};
 pub use drive::rollback::RolledBack;
-pub use drive::{describe, run};
+pub use drive::{describe, diagnosis, run};

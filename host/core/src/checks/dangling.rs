@@ -202,8 +202,9 @@ impl<'a> Search<'a> {
         self.missing.insert(referent, object);
     }
 
-    /// Returns a refusal for each missing object.
-    pub fn into_refusals(self) -> Vec<Refusal> {
+    /// Returns a refusal for each missing object. `has_target` says whether the target was asked.
+    pub fn into_refusals(self, has_target: bool) -> Vec<Refusal> {
+        let stays = if has_target { "stays and isn't in the target" } else { "stays" };
         let refusal = |(referent, object): (&Referent, &Object)| {
             let references = self.references.get(referent)?;
             let first = references.first()?;
@@ -214,7 +215,7 @@ impl<'a> Search<'a> {
                 false => format!(", which {} uses", first.root),
             };
             let message = format!(
-                "{key} stays and isn't in the target, but is needed by {} ({}){of_root}",
+                "{key} {stays}, but is needed by {} ({}){of_root}",
                 some_of(&users, MAX_LISTED_NAMES),
                 first.path
             );

@@ -61,18 +61,12 @@ pub(crate) async fn check_all(
     snapshot: &Snapshot,
     first_reads: &FirstReads,
 ) -> Result<TargetState, Failure> {
-    let mut refusals = check_objects(job, snapshot);
+    let mut refusals = check_source_objects(job, snapshot)?;
     if job.target.capabilities().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
         refusals.extend(check_served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
     } else {
         refusals.extend(refuse_same_file(&snapshot.plan));
-    }
-    // No controller writes to a paused object, so a takeover can't be verified either.
-    let paused =
-        refusals.iter().any(|refusal| matches!(refusal.code, "already-paused" | "paused-by-other-move"));
-    if !paused {
-        refusals.extend(evidence::refuse_unverifiable(job, snapshot)?);
     }
     refusals.extend(refuse_running_source(job));
     refusals.extend(refuse_mapped_handover(job));
@@ -201,6 +195,18 @@ fn refuse_held_on_both_sides(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
         }
     });
     refused.collect()
+}
+
+/// Checks everything that the objects of the source show, whatever the target is.
+pub(crate) fn check_source_objects(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
+    let mut refusals = check_objects(job, snapshot);
+    // No controller writes to a paused object, so a takeover can't be verified either.
+    let paused =
+        refusals.iter().any(|refusal| matches!(refusal.code, "already-paused" | "paused-by-other-move"));
+    if !paused {
+        refusals.extend(evidence::refuse_unverifiable(job, snapshot)?);
+    }
+    Ok(refusals)
 }
 
 /// Checks the plan and its objects alone. Runs again after the pause, for new objects.
@@ -336,7 +342,7 @@ pub(crate) async fn check_no_dependents_lost(job: &Job, snapshot: &Snapshot) -> 
 
 /// Refuses other objects of the source that the garbage collector would delete with the deleted ones. The second list has the
 /// refusals if no risk were accepted.
-async fn refuse_dependents_lost(
+pub(crate) async fn refuse_dependents_lost(
     job: &Job,
     snapshot: &Snapshot,
 ) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {

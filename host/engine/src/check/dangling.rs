@@ -85,7 +85,7 @@ pub(crate) async fn refuse_dangling(
         );
         job.report(Event::note("references-differ", text));
     }
-    let all = search.into_refusals();
+    let all = search.into_refusals(!job.target.end_kind.is_absent());
     let is_accepted = |refusal: &Refusal| {
         let key = refusal.object.as_ref();
         key.is_some_and(|key| scope.accept.contains_kind(Risk::Dangling, &key.group_kind))

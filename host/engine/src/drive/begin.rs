@@ -167,8 +167,7 @@ fn run_context(sides: &Both<Handle>, options: &Options, record: &Record, route: 
     } else {
         RunKind::Copy
     };
-    let flags =
-        |side| (!sides.get(side).end_kind.is_files()).then(|| options.kubectl_flags.get(side).clone());
+    let flags = |side| sides.get(side).end_kind.is_cluster().then(|| options.kubectl_flags.get(side).clone());
     RunContext {
         kind,
         move_id: record.move_id.clone(),

@@ -36,7 +36,7 @@ use crate::drive::sequence::{ActiveMove, Done};
 use crate::drive::status;
 use crate::drive::stopping::{stop_and_show_status, stop_move, stop_without_move};
 use crate::drive::{outdated_source, recovery};
-use crate::read::first_reading::FirstReading;
+use crate::read::first_reading::{FirstReading, FirstReads};
 use crate::read::readings;
 use crate::read::snapshot::Snapshot;
 use crate::read::{explain_empty, planning};
@@ -73,7 +73,21 @@ pub async fn permissions(setup: Setup, side: Side) -> Result<Permissions, Stop> 
 
 /// Reads both sides, and makes and checks a plan.
 async fn read_and_check(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failure> {
-    let opened = open_sides(&setup, None).await?;
+    let (active, snapshot, first_reads) = read_plan(setup, None).await?;
+    let target = before_pause::check_all(&active.job, &snapshot, &first_reads).await?;
+    // Nothing was read of a target that isn't named, and nothing is paused.
+    if active.job.route.target_runs() {
+        active.job.report_unused_risks(|risk| risk != Risk::PauseUnchecked);
+    }
+    Ok((active, snapshot, target))
+}
+
+/// Reads both sides, except the absent one, and makes a plan. Reports the moves under way.
+pub(crate) async fn read_plan(
+    setup: Setup,
+    absent: Option<Side>,
+) -> Result<(ActiveMove, Snapshot, FirstReads), Failure> {
+    let opened = open_sides(&setup, absent).await?;
     let (moves, first) = tokio::join!(opened.read_visible_moves(), begin_reading(&setup, &opened));
     let moves = moves?;
     for under_way in status::describe_moves(&moves, None) {
@@ -86,16 +100,10 @@ async fn read_and_check(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetSta
     let plugins = setup.wait_for_plugins().await?;
     let active = begin_move(setup, Command::Start, &plugins, opened, found, id, None)?;
     active.job.report_accepted();
-    let (snapshot, providers) = match readings::read_first(&active.job, Some(first?)).await {
-        Ok(seen) => seen,
-        Err(failure) => return Err(explain_empty::explain_empty(&active.job, failure).await),
-    };
-    let target = before_pause::check_all(&active.job, &snapshot, &providers).await?;
-    // Nothing was read of a target that isn't named, and nothing is paused.
-    if active.job.route.target_runs() {
-        active.job.report_unused_risks(|risk| risk != Risk::PauseUnchecked);
+    match readings::read_first(&active.job, Some(first?)).await {
+        Ok((snapshot, first_reads)) => Ok((active, snapshot, first_reads)),
+        Err(failure) => Err(explain_empty::explain_empty(&active.job, failure).await),
     }
-    Ok((active, snapshot, target))
 }
 
 /// Moves the objects of the scope. If a move with the same scope between the same clusters was begun, resumes it where it

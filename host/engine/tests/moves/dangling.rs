@@ -32,7 +32,7 @@ fn elsewhere(key: &Key, more: (&str, Value)) -> Value {
 }
 
 /// A VSphereCluster, whose identity and whose identity's Secret stay.
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let stage = Stage::new();
     let discover = KindLabels { discover: true, ..KindLabels::default() };
     for place in [&stage.source, &stage.target] {

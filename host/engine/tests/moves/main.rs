@@ -33,6 +33,8 @@ mod deleted_last;
 #[cfg(test)]
 mod described;
 #[cfg(test)]
+mod diagnosed;
+#[cfg(test)]
 mod directories;
 #[cfg(test)]
 mod events;

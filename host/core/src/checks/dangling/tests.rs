@@ -116,7 +116,7 @@ impl World {
         loop {
             let unknown = search.take_unknown();
             if unknown.is_empty() {
-                return search.into_refusals();
+                return search.into_refusals(true);
             }
             for referent in unknown {
                 let there = self.stays.iter().find(|it| referent.source.contains(&it.key()));

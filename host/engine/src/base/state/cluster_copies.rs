@@ -425,7 +425,8 @@ async fn read_authority(
     }
 }
 
-async fn read_identity(
+/// Reads the identity of a Cluster.
+pub(crate) async fn read_identity(
     side: &Handle,
     kinds: &KindsOfSide,
     cluster: &Object,

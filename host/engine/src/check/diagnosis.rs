@@ -1,0 +1,78 @@
+//! Checks of one management cluster, long before a move and without a target.
+
+use std::collections::BTreeSet;
+
+use futures::FutureExt;
+use pivot_core::checks::stored_versions::find_outdated_versions;
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::objects::kind::is_kubernetes_group;
+use pivot_core::plugins::hooks::Point;
+use pivot_core::{GroupKind, Key, Side};
+use pivot_places::PlaceError;
+
+use crate::base::events::Event;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::calls;
+use crate::base::requests::side_by_side::{self, OBJECTS, Work};
+use crate::check::before_pause::{check_source_objects, refuse_dependents_lost};
+use crate::check::dangling::refuse_dangling;
+use crate::read::snapshot::Snapshot;
+
+/// Most kinds that a warning names.
+const MAX_LISTED_KINDS: usize = 3;
+
+/// Checks everything about a move that doesn't depend on its target. `known` are refusals that were found before.
+pub(crate) async fn check_source(job: &Job, snapshot: &Snapshot, known: Vec<Refusal>) -> Result<(), Failure> {
+    let mut refusals = [known, check_source_objects(job, snapshot)?].concat();
+    let ((dangling, _), (lost, _), ()) = tokio::try_join!(
+        refuse_dangling(job, snapshot, Some(&snapshot.providers)),
+        refuse_dependents_lost(job, snapshot),
+        warn_of_outdated_versions(job, snapshot),
+    )?;
+    refusals.extend(dangling);
+    refusals.extend(lost);
+    // Plugins report their findings whatever else is wrong.
+    let checked = calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await;
+    if refusals.is_empty() { checked } else { Err(Failure::Refused(refusals)) }
+}
+
+/// Warns of moving objects that are stored in versions which their definitions deprecate.
+async fn warn_of_outdated_versions(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+    let Ok(definition) = job.core_kind(Side::Source, "apiextensions.k8s.io", "CustomResourceDefinition")
+    else {
+        return Ok(());
+    };
+    let kinds: BTreeSet<&GroupKind> = snapshot.plan.steps.iter().map(|step| &step.key.group_kind).collect();
+    let defined = kinds.into_iter().filter(|kind| !is_kubernetes_group(&kind.group));
+    let reads =
+        defined.filter_map(|kind| job.kinds.source.get(kind)).map(|kind| -> Work<'_, Option<String>> {
+            async move {
+                let name = format!("{}.{}", kind.plural, kind.group_kind.group);
+                let key = Key::new(definition.group_kind.clone(), None, name);
+                let Some(found) = job.source.get(definition, &key).await? else { return Ok(None) };
+                let outdated =
+                    find_outdated_versions(&found).map_err(|error| Failure::Object(Side::Source, error))?;
+                Ok((!outdated.is_empty()).then(|| format!("{} ({})", kind.group_kind, outdated.join(", "))))
+            }
+            .boxed()
+        });
+    let outdated: Vec<String> = match side_by_side::try_all(OBJECTS, reads.collect()).await {
+        Ok(found) => found.into_iter().flatten().collect(),
+        Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
+            let text = format!("definitions can't be read, so stored versions are not checked: {why}");
+            job.report(Event::note("definitions-unreadable", text));
+            return Ok(());
+        }
+        Err(failure) => return Err(failure),
+    };
+    if !outdated.is_empty() {
+        let text = format!(
+            "objects are stored in versions that their definitions deprecate or don't serve, so a newer release may be unable to read \
+             them: {}",
+            some_of(&outdated, MAX_LISTED_KINDS)
+        );
+        job.report(Event::warning("outdated-versions", text));
+    }
+    Ok(())
+}

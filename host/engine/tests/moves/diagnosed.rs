@@ -1,0 +1,111 @@
+//! The diagnosis of a management cluster, alone and next to another one.
+
+use std::sync::{Arc, Mutex};
+
+use pivot_core::KindLabels;
+use pivot_engine::{Event, Failure, Setup, Stop, Watcher, diagnosis};
+use serde_json::{Value, json};
+
+use crate::dangling;
+use crate::stage::{CLUSTERS, Stage, key, kind, picture};
+
+const DEFINITIONS: &str = "apiextensions.k8s.io";
+
+/// Keeps warnings.
+#[derive(Default)]
+struct Warnings(Mutex<Vec<String>>);
+
+impl Watcher for Warnings {
+    fn event(&self, event: Event) {
+        if let Event::Warning { code, text, .. } = event {
+            self.0.lock().unwrap().push(format!("{code}: {text}"));
+        }
+    }
+}
+
+/// Returns the codes of the problems, and the warnings. Nothing may be written.
+async fn diagnose(stage: &Stage) -> (Vec<&'static str>, Vec<String>) {
+    let warnings = Arc::new(Warnings::default());
+    let before = (picture(&stage.source), picture(&stage.target));
+    let found = diagnosis::diagnose(Setup { watcher: warnings.clone(), ..stage.setup() }).await;
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+    let codes = match found {
+        Ok(_) => Vec::new(),
+        Err(Stop { failure: Failure::Refused(refusals), .. }) => {
+            refusals.iter().map(|refusal| refusal.code).collect()
+        }
+        Err(other) => panic!("{other}"),
+    };
+    let warnings = warnings.0.lock().unwrap().clone();
+    (codes, warnings)
+}
+
+/// Gives the Cluster of a side an address and an authority.
+fn build(stage: &Stage, authority: &str) {
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    let endpoint = |body: &mut Value| {
+        body["spec"]["controlPlaneEndpoint"] = json!({"host": "10.0.0.1", "port": 6443});
+    };
+    stage.source.edit(&cluster, endpoint).unwrap();
+    let secret = |authority| {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "c-ca", "namespace": "ns"},
+            "data": {"tls.crt": authority}})
+    };
+    stage.source.insert(secret("b25l")).unwrap();
+    stage.target.insert(stage.source.body(&cluster).unwrap()).unwrap();
+    stage.target.insert(secret(authority)).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn healthy_clusters_have_no_problems() {
+    let stage = Stage::new();
+    assert_eq!(diagnose(&stage).await, (Vec::new(), Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn diagnosis_reports_all_problems_at_once() {
+    let stage = dangling::stage();
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
+    assert_eq!(diagnose(&stage).await.0, ["already-paused", "would-dangle", "would-dangle"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn outdated_stored_versions_are_warnings() {
+    let stage = Stage::new();
+    let mut definition =
+        kind(DEFINITIONS, "CustomResourceDefinition", "customresourcedefinitions", KindLabels::default());
+    definition.namespaced = false;
+    stage.source.add_kind(definition);
+    let versions = json!([
+        {"name": "v1beta1", "served": true, "storage": false, "deprecated": true},
+        {"name": "v1beta2", "served": true, "storage": true},
+    ]);
+    let define = |plural: &str, stored: Value| {
+        json!({"apiVersion": format!("{DEFINITIONS}/v1beta2"), "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.{CLUSTERS}")},
+            "spec": {"versions": versions}, "status": {"storedVersions": stored}})
+    };
+    stage.source.insert(define("clusters", json!(["v1beta2"]))).unwrap();
+    stage.source.insert(define("machines", json!(["v1beta1", "v1beta2"]))).unwrap();
+    let (codes, warnings) = diagnose(&stage).await;
+    assert!(codes.is_empty(), "{codes:?}");
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("outdated-versions: "), "{warning}");
+    assert!(warning.ends_with(": Machine.cluster.x-k8s.io (v1beta1)"), "{warning}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn clusters_active_in_both_are_refused() {
+    let stage = Stage::new();
+    build(&stage, "b25l");
+    assert_eq!(diagnose(&stage).await.0, ["active-in-both"]);
+    stage.target.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
+    assert!(diagnose(&stage).await.0.is_empty(), "the target's Cluster is paused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_authority_is_another_cluster() {
+    let stage = Stage::new();
+    build(&stage, "dHdv");
+    assert!(diagnose(&stage).await.0.is_empty());
+}
