@@ -5,6 +5,7 @@
 
 mod clusters;
 mod describe;
+mod diagnosis;
 mod document;
 mod events;
 mod happened;
@@ -43,6 +44,7 @@ use pivot_engine::Event;
 use serde::Serialize;
 
 pub(crate) use describe::{DescribeDocument, no_match_text, tree_text};
+pub(crate) use diagnosis::{DiagnosisDocument, diagnosis_text};
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
 pub(crate) use page::PlanPage;
 pub(crate) use pictures::draw_plan;

@@ -152,6 +152,7 @@ fn dispatch_task(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
         Task::AgentManifests(typed) => return agent::print_manifests(typed, output),
         Task::Protection(protection) => return protection::run(protection, output),
         Task::Plan(choices)
+        | Task::Doctor(choices)
         | Task::Move(choices)
         | Task::Status(choices, _)
         | Task::Resume(choices, _)
@@ -238,6 +239,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
     let work = async {
         match task {
             Task::Plan(_) => command.plan().await,
+            Task::Doctor(_) => command.doctor().await,
             Task::Move(_) => command.move_or_resume(MoveOrResume::Move).await,
             Task::Resume(_, resume) => command.move_or_resume(MoveOrResume::Resume(resume)).await,
             Task::Rollback(_, rollback) => command.roll_back(rollback).await,

@@ -22,6 +22,8 @@ mod differential;
 #[cfg(test)]
 mod directories;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod fence;

@@ -16,10 +16,10 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{DescribeArgs, description};
 use super::flags::{
-    Cli, ConnectionArgs, Describe, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish, HandoverStart,
-    HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanArgs, PlanVerb, Rbac, ResumeArgs,
-    RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory,
-    Verb, WaitArgs, Which,
+    Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish,
+    HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanArgs, PlanVerb, Rbac,
+    ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits, Taking, ToCluster,
+    ToDirectory, Verb, WaitArgs, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginArgs, PluginVerb, Signing};
@@ -37,6 +37,7 @@ use crate::private_file::has_form;
 pub(crate) enum Task {
     Plan(Choices),
     SavedPlan(PlanVerb),
+    Doctor(Choices),
     Move(Choices),
     /// The state of all moves, or of the named one.
     Status(Choices, Option<String>),
@@ -224,6 +225,7 @@ fn task(verb: Verb) -> Result<Task> {
                 }
             }
         }
+        Verb::Doctor(typed) => doctor(*typed)?,
         Verb::Move(typed) => move_task(*typed)?,
         Verb::Status(typed) => {
             let StatusArgs { connection, which: Which { which } } = *typed;
@@ -281,6 +283,46 @@ fn move_task(typed: MoveOrAsk) -> Result<Task> {
     Ok(Task::Move(Choices { plan, wait, ..choices }))
 }
 
+/// A diagnosis of a cluster, in which everything would move.
+fn doctor(typed: DoctorArgs) -> Result<Task> {
+    let DoctorArgs {
+        from,
+        to_kubeconfig,
+        to_kubeconfig_context,
+        namespace,
+        all_namespaces,
+        exclude,
+        also_copy,
+        accept,
+        with,
+    } = typed;
+    let to = ToCluster { to_kubeconfig, to_kubeconfig_context, ..ToCluster::default() };
+    let connection = ConnectionArgs { from, to, ..ConnectionArgs::default() };
+    let all_namespaces = all_namespaces || namespace.is_none();
+    let selection = SelectionArgs {
+        namespace,
+        all_namespaces,
+        cluster: Vec::new(),
+        map_namespace: Vec::new(),
+        exclude,
+        also_copy,
+        with_manifest: Vec::new(),
+        accept,
+        with,
+    };
+    let choices = build_move_choices(connection, selection, false, DryRun::Plan, AcceptedBy::Plan)?;
+    refuse_without_kind(&choices)?;
+    Ok(Task::Doctor(Choices { command: "doctor", ..choices }))
+}
+
+/// Fails if a risk that takes kinds is accepted without one.
+fn refuse_without_kind(choices: &Choices) -> Result<()> {
+    match choices.without_kind.first() {
+        Some(risk) => usage(risks::needs_kinds(*risk, &BTreeSet::new())),
+        None => Ok(()),
+    }
+}
+
 /// The permissions of one side of a move; only a server has any.
 fn rbac(typed: Rbac) -> Result<Task> {
     let Rbac {
@@ -298,9 +340,7 @@ fn rbac(typed: Rbac) -> Result<Task> {
     let to_files = ToDirectory { to_directory, encrypt_to: None };
     let connection = ConnectionArgs { from, to, from_directory, identity, to_files };
     let choices = build_move_choices(connection, selection, handover, DryRun::Plan, AcceptedBy::Plan)?;
-    if let Some(risk) = choices.without_kind.first() {
-        return usage(risks::needs_kinds(*risk, &BTreeSet::new()));
-    }
+    refuse_without_kind(&choices)?;
     let (side, judged) = match (side, &choices.ends) {
         (OneSide::Source, ends) => (Side::Source, matches!(ends.source, SourceEnd::Kube(_))),
         (OneSide::Target, ends) => {

@@ -36,6 +36,16 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host plan --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --out plan.json",
             ),
         ],
+        Some("doctor") => &[
+            (
+                "All Clusters of a management cluster",
+                "pivot-host doctor --kubeconfig prod.kubeconfig --plugins plugins",
+            ),
+            (
+                "And whether another management cluster runs any of them, too",
+                "pivot-host doctor --kubeconfig prod.kubeconfig --to-kubeconfig old.kubeconfig -o json",
+            ),
+        ],
         Some("generate" | "generate rbac") => &[
             (
                 "For the user who moves a namespace out of a cluster",

@@ -30,6 +30,8 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Show what would move, in which order, what stays and why; change nothing
     Plan(Box<PlanArgs>),
+    /// Check a management cluster long before a move: objects that would be refused, left behind or missing; change nothing
+    Doctor(Box<DoctorArgs>),
     /// Move, or continue a move that stopped
     Move(Box<MoveOrAsk>),
     /// Show how far moves are; change nothing
@@ -270,6 +272,36 @@ pub(crate) struct PlanArgs {
     pub(crate) out: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) saved: Option<PlanVerb>,
+}
+
+/// The cluster to check, and the objects that would move.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) from: FromCluster,
+    /// Kubeconfig of another management cluster: also find Clusters that are active in both
+    #[arg(long, value_name = "FILE", help_heading = "Source and target")]
+    pub(crate) to_kubeconfig: Option<PathBuf>,
+    /// Kubeconfig context of that cluster; without --to-kubeconfig, a context of the source's kubeconfig
+    #[arg(long, value_name = "NAME", help_heading = "Source and target")]
+    pub(crate) to_kubeconfig_context: Option<String>,
+    /// Namespace to check; by default all
+    #[arg(short, long, value_name = "NAME", help_heading = "What moves")]
+    pub(crate) namespace: Option<String>,
+    /// Check all namespaces, which is the default
+    #[arg(short = 'A', long, help_heading = "What moves")]
+    pub(crate) all_namespaces: bool,
+    /// Assume that these objects stay; can be repeated
+    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
+    pub(crate) exclude: Vec<String>,
+    /// Assume that these objects are also copied; can be repeated
+    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What moves")]
+    pub(crate) also_copy: Vec<String>,
+    /// Accept a risk by the code that a problem prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Plan)), hide_possible_values = true, help_heading = "Risks")]
+    pub(crate) accept: Vec<String>,
+    #[command(flatten)]
+    pub(crate) with: PluginArgs,
 }
 
 /// The manifests that can be printed.

@@ -96,7 +96,7 @@ impl<'a> PlanDocument<'a> {
 
 /// A refusal, with its remedies in words.
 #[derive(Debug, Serialize)]
-struct Refused {
+pub(super) struct Refused {
     code: &'static str,
     side: Side,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,7 +254,7 @@ pub(crate) struct StatusDocument<'a> {
 /// The state of one move.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct MoveDocument<'a> {
+pub(super) struct MoveDocument<'a> {
     decides: Side,
     record: &'a Record,
     /// The move's target is not the one given.
@@ -281,7 +281,7 @@ struct MoveVerdict {
 
 impl<'a> MoveDocument<'a> {
     /// `silent` is the side that doesn't answer, and `next` the commands that the user can run next.
-    fn new(one: &'a MoveStatus, silent: Option<Side>, next: &'a [String]) -> Self {
+    pub(super) fn new(one: &'a MoveStatus, silent: Option<Side>, next: &'a [String]) -> Self {
         let MoveStatus { decides, record, elsewhere, orphaned, missing, one_sided, .. } = one;
         let verdict = one_sided.as_ref().map(|one_sided| MoveVerdict {
             code: one_sided.code(),

@@ -202,6 +202,11 @@ fn json_line(level: Level, mut fields: Map<String, Value>, message: &str) -> Str
 
 /// One sentence: how many objects, how many of them Clusters and ClusterClasses, from where to where.
 pub(super) fn summary_line(summary: &Summary, source: &str, target: &str) -> String {
+    format!("{}, from {source} to {target}", count_moving(summary))
+}
+
+/// `120 objects (3 Clusters), 2 of them kept in the source too`
+pub(super) fn count_moving(summary: &Summary) -> String {
     let Summary { objects, kept, from_manifests, clusters, cluster_classes, .. } = *summary;
     let mut of_them = Vec::new();
     for (number, what) in [(clusters, "Cluster"), (cluster_classes, "ClusterClass")] {
@@ -215,7 +220,7 @@ pub(super) fn summary_line(summary: &Summary, source: &str, target: &str) -> Str
         0 => String::new(),
         some => format!(", {some} of them added"),
     };
-    format!("{}{of_them}{kept}{added}, from {source} to {target}", count_text(objects, "object"))
+    format!("{}{of_them}{kept}{added}", count_text(objects, "object"))
 }
 
 /// A line of the table of phases.

@@ -51,23 +51,29 @@ impl Document<PlanDocument<'_>> {
                 text.append(added_objects_text(plan, map));
             }
         }
-        text.append(staying_objects_text(&plan.stays, all));
-        if !plan.notes.is_empty() {
-            text.gap();
-            text.add_line("Worth knowing:");
-            note_lines(plan, all).iter().for_each(|note| text.add_line(format!("  - {note}")));
-        }
-        text.append(reported.to_text(all));
-        let stops = reported.stop_lines(all);
-        let problems = count_problems(plan, &stops);
-        if problems > 0 {
-            text.gap();
-            text.add_line(format!("Problems ({problems}):"));
-            stops.iter().for_each(|line| text.add_line(format!("  - {line}")));
-            text.append(refusal_lines(&plan.refusals, all));
-        }
+        text.append(findings_text(plan, reported, all));
         text
     }
+}
+
+/// The objects that stay, the notes, the warnings and the problems.
+pub(super) fn findings_text(plan: &Plan, reported: &Reported, all: bool) -> Text {
+    let mut text = staying_objects_text(&plan.stays, all);
+    if !plan.notes.is_empty() {
+        text.gap();
+        text.add_line("Worth knowing:");
+        note_lines(plan, all).iter().for_each(|note| text.add_line(format!("  - {note}")));
+    }
+    text.append(reported.to_text(all));
+    let stops = reported.stop_lines(all);
+    let problems = count_problems(plan, &stops);
+    if problems > 0 {
+        text.gap();
+        text.add_line(format!("Problems ({problems}):"));
+        stops.iter().for_each(|line| text.add_line(format!("  - {line}")));
+        text.append(refusal_lines(&plan.refusals, all));
+    }
+    text
 }
 
 /// The notes: one line for objects that share it, the first few of each code. A plugin can cause one for each pair of objects.

@@ -64,7 +64,7 @@ fn short_help_fits_and_long_is_complete() {
 fn every_example_can_be_typed() {
     let commands = commands();
     let of_moves =
-        ["", "plan", "move", "status", "resume", "rollback", "handover start", "generate rbac", "agent run"];
+        ["", "plan", "doctor", "move", "status", "resume", "rollback", "handover start", "generate rbac", "agent run"];
     for verb in of_moves {
         assert!(!examples::of(name(verb)).is_empty() && commands.iter().any(|one| one == verb), "{verb:?}");
     }

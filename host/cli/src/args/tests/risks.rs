@@ -47,6 +47,7 @@ fn completion_offers_usable_codes() {
     for (words, command) in [
         (&["move"][..], AcceptedBy::Move),
         (&["plan"], AcceptedBy::Plan),
+        (&["doctor"], AcceptedBy::Plan),
         (&["handover", "start"], AcceptedBy::StartHandover),
         (&["generate", "rbac"], AcceptedBy::Plan),
         (&["resume"], AcceptedBy::Resume),

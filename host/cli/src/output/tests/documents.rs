@@ -64,7 +64,7 @@ fn many_reasons() -> Plan {
 }
 
 #[test]
-fn a_plan_matches_its_schema() {
+fn plans_and_diagnoses_match_their_schemas() {
     let next = [vec!["pivot-host resume".to_owned()]];
     let moves = [one(Phase::Copied, Side::Source)];
     let mut reported = Reported::default();
@@ -79,6 +79,11 @@ fn a_plan_matches_its_schema() {
             .exclude
             .extend([Part::of_kind(GroupKind::new("g", "K")), Part::of_object(&capi("Machine", "m"))]);
         check(&PlanDocument::new(&many_reasons(), "a", "b", &scope, &reported, (&moves, &next)));
+        let many = many_reasons();
+        for other in [None, Some("b")] {
+            let document = DiagnosisDocument::new(&many, ("a", other), &scope, &reported, (&moves, &next));
+            check(&document.with_disabled_plugins(&["gate".to_owned()]));
+        }
     }
 }
 

@@ -90,6 +90,35 @@ fn plan_tree_has_each_object() {
 }
 
 #[test]
+fn a_diagnosis_ends_with_its_verdict() {
+    let text = diagnosis_text(&small_plan(), "kind-boot", &Reported::default(), false);
+    check(
+        text,
+        &expect![[r#"
+        Checked: kind-boot, 5 objects (1 Cluster, 1 ClusterClass), 1 of them kept in the source too
+
+          CLUSTER  OBJECTS  HOSTS  PROBLEMS  KINDS
+          ns/edge  3        0      0         1 Secret, 1 Cluster, 1 Machine
+          (none)   2        0      0         1 ClusterClass, 1 Identity
+
+        Stays in the source (3):
+          Secret ns/pull: not linked with any Cluster
+          ConfigMap ns/rack: not linked with any Cluster
+          Thing ns/t: kind Thing.g.io is not labelled for move
+
+        Worth knowing:
+          - two classes share a template
+
+        No problems. A plan checks the target, too.
+    "#]],
+    );
+    let refused = Plan { refusals: refusals(), ..small_plan() };
+    let text = diagnosis_text(&refused, "kind-boot", &Reported::default(), false).message();
+    let verdict = ": a move would be refused. Solve what is listed, then check again.";
+    assert!(text.ends_with(verdict), "{text}");
+}
+
+#[test]
 fn notes_of_one_code_are_counted() {
     let note = |n: usize| Note { code: "many".into(), object: None, message: format!("note {n}") };
     let rare = Note { code: "rare".into(), object: None, message: "the one that matters".into() };
