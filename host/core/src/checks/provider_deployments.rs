@@ -33,7 +33,7 @@ pub struct ProviderDeployment {
     namespace: Option<String>,
     /// The value of the label that objects need; none if they need no label.
     filter: Option<String>,
-    /// True if a Pod of it is available.
+    /// True if a Pod of it is available, by a status of its latest generation.
     is_available: bool,
     /// True if the container of the controllers was found, and no variable hides a limit.
     has_known_flags: bool,
@@ -52,6 +52,7 @@ impl ProviderDeployment {
         #[serde(rename_all = "camelCase", default)]
         struct Status {
             available_replicas: u32,
+            observed_generation: i64,
         }
         #[derive(Deserialize)]
         struct Spec {
@@ -86,7 +87,8 @@ impl ProviderDeployment {
             provider: object.meta.labels.get(LABEL_PROVIDER).cloned().unwrap_or_default(),
             namespace: drop_variable(namespace),
             filter: drop_variable(filter),
-            is_available: status.available_replicas > 0,
+            is_available: status.available_replicas > 0
+                && object.meta.generation.is_none_or(|latest| status.observed_generation >= latest),
             has_known_flags: is_found && !has_variable,
         })
     }

@@ -45,7 +45,7 @@ fn deploy(stage: &Stage, name: &str, provider: &str, args: &[&str]) {
     let body = json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": name, "namespace": "system", "labels": {"cluster.x-k8s.io/provider": provider}},
         "spec": {"template": {"spec": {"containers": [{"name": "manager", "args": args}]}}},
-        "status": {"availableReplicas": 1}});
+        "status": {"availableReplicas": 1, "observedGeneration": 1}});
     stage.target.insert(body).unwrap();
 }
 

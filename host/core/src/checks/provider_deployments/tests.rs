@@ -12,6 +12,24 @@ fn deployment(provider: &str, containers: &Value) -> ProviderDeployment {
     ProviderDeployment::from_object(&Object::from_value(kind("Deployment"), &body).unwrap()).unwrap()
 }
 
+/// A Deployment that was just scaled to 0 still has the status of before.
+#[test]
+fn status_of_an_earlier_generation_counts_for_nothing() {
+    for (generation, status, expected) in [
+        (json!(null), json!({"availableReplicas": 1}), true),
+        (json!(2), json!({"availableReplicas": 1, "observedGeneration": 2}), true),
+        (json!(2), json!({"availableReplicas": 1, "observedGeneration": 1}), false),
+        (json!(2), json!({"availableReplicas": 0, "observedGeneration": 2}), false),
+        (json!(2), json!({}), false),
+    ] {
+        let metadata = json!({"name": "d", "labels": {LABEL_PROVIDER: "p"}, "generation": generation});
+        let body = json!({"metadata": metadata, "spec": {"template": {"spec": {"containers": []}}}, "status": status});
+        let object = Object::from_value(kind("Deployment"), &body).unwrap();
+        let deployment = ProviderDeployment::from_object(&object).unwrap();
+        assert_eq!(deployment.runs("p"), expected, "{body}");
+    }
+}
+
 /// `infrastructure-x --namespace=a`.
 fn running(texts: &[&str]) -> RunningProviders {
     let deployments = texts.iter().map(|text| {
