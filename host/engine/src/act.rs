@@ -8,6 +8,7 @@ pub(crate) mod live;
 pub(crate) mod lost_record;
 pub(crate) mod new_namespaces;
 pub(crate) mod pausing;
+pub(crate) mod provider_deployments;
 pub(crate) mod read_only_source;
 pub(crate) mod release;
 pub(crate) mod requeue;

@@ -1,5 +1,7 @@
 //! A move that has to wait: too long, until somebody interrupts it, while another one runs.
 
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::Api;
 use kube::api::{Patch, PatchParams};
 use pivot_lab::{Dump, Observer, Rules, normalise};
 use pivot_scenarios::{shape, state};
@@ -31,13 +33,26 @@ fn moving(namespace: &str) -> Vec<&str> {
     [&["move", "-n", namespace][..], &shape::WITHOUT_PLUGIN].concat()
 }
 
-/// The source as before, including status; nothing in the target.
-async fn put_back(stage: &Stage, namespace: &str, before: Dump) {
+/// The source as before, including status; no objects in the target.
+async fn as_before(stage: &Stage, namespace: &str, before: Dump) {
     let (before, after) = (normalise(before), normalise(all(&stage.pair.source, &[namespace]).await));
     assert!(before == after, "{}", state::difference(&before, &after));
     assert!(all(&stage.pair.target, &[namespace]).await.is_empty());
+}
+
+/// As before, and no namespace in the target.
+async fn put_back(stage: &Stage, namespace: &str, before: Dump) {
+    as_before(stage, namespace, before).await;
     assert!(!state::namespaces(&stage.pair.target).await.unwrap().contains(namespace));
     stage.tidy(&[namespace]).await;
+}
+
+/// Returns the objects as they are once nothing blocks the move.
+fn without_block(mut objects: Dump) -> Dump {
+    for host in objects.values_mut().filter(|object| object["kind"] == "BareMetalHost") {
+        host["metadata"]["annotations"].as_object_mut().unwrap().remove(BLOCK);
+    }
+    objects
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,11 +100,51 @@ async fn waits_end_when_they_should() {
     lift(&stage, "shop").await;
     first.end().await.unwrap().done().unwrap();
     let moved = all(&stage.pair.target, &["shop"]).await;
-    let mut expected = before;
-    for host in expected.values_mut().filter(|object| object["kind"] == "BareMetalHost") {
-        host["metadata"]["annotations"].as_object_mut().unwrap().remove(BLOCK);
-    }
-    same(expected, moved);
+    same(without_block(before), moved);
     stage.tidy(&["shop"]).await;
     clean(observer, &Rules::new()).await;
+}
+
+/// An available Deployment of a provider whose controllers give no sign on paused copies.
+fn deployment() -> serde_json::Value {
+    let labels = json!({ "cluster.x-k8s.io/provider": "ipam-metal3" });
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": "ipam", "namespace": "ipam-system", "labels": labels },
+        "spec": {
+            "replicas": 1, "selector": { "matchLabels": labels },
+            "template": {
+                "metadata": { "labels": labels },
+                "spec": { "containers": [{ "name": "manager", "image": "ipam" }] },
+            },
+        },
+        "status": { "observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1 },
+    })
+}
+
+// proves: I11
+#[tokio::test(flavor = "multi_thread")]
+async fn provider_scaled_down_stops_before_commit() {
+    let stage = Stage::start().await;
+    let target = &stage.pair.target;
+    target.apply_values(vec![deployment()]).await.unwrap();
+    let before = fill_blocked(&stage, "shop").await;
+    let host = stage.host.clone().with_controllers();
+    let seconds = ["--takeover-timeout", "2s"];
+
+    let mut run = host.start(&[&moving("shop")[..], &seconds].concat()).await.unwrap();
+    run.until_it_says("waiting,").await.unwrap();
+    // The server counts a new generation, and no controller has observed it.
+    let replicas = Patch::Merge(json!({ "spec": { "replicas": 0 } }));
+    let deployments = Api::<Deployment>::namespaced(target.client(), "ipam-system");
+    deployments.patch("ipam", &PatchParams::default(), &replicas).await.unwrap();
+    lift(&stage, "shop").await;
+    let told = "IPPool shop/c in the target: no Deployment of ipam-metal3 is available";
+    let ended = run.end().await.unwrap().ends_with(4).unwrap();
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--accept unseen=IPPool.ipam.metal3.io"), "{}", ended.stderr);
+    let ended = host.run(&[&["resume"][..], &seconds].concat()).await.unwrap().ends_with(4).unwrap();
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    host.run(&["rollback"]).await.unwrap().done().unwrap();
+    as_before(&stage, "shop", without_block(before)).await;
 }

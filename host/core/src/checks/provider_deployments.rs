@@ -104,7 +104,7 @@ impl ProviderDeployment {
     }
 
     /// Returns true if controllers of a provider run.
-    pub(crate) fn runs(&self, provider: &str) -> bool {
+    pub fn runs(&self, provider: &str) -> bool {
         self.provider == provider && self.is_available
     }
 

@@ -15,6 +15,8 @@ use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER, LABEL_WATCH_FILTER, MAN
 use crate::objects::object::{Key, Object, ObjectError};
 use crate::objects::pause::read_conditions;
 
+pub mod kinds_without_sign;
+
 /// The condition of Cluster API's contract for a paused object.
 const CONDITION_PAUSED: &str = "Paused";
 

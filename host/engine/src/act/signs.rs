@@ -13,6 +13,7 @@ use pivot_places::{PlaceError, Subresource};
 use tokio::time::Instant;
 
 use crate::act::copy::Copies;
+use crate::act::provider_deployments;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::MAX_ROUNDS;
@@ -31,9 +32,20 @@ pub(crate) fn select_signs(job: &Job, copies: &Copies) -> Result<AwaitedSigns, F
     })
 }
 
-/// Waits for the signs. A sign on a copy that this run found, and didn't make, may be older than the run: it is removed, and a
-/// controller at work writes it again.
+/// Waits for the signs, and then for the Deployments of providers that give none.
 pub(crate) async fn wait_for_signs(job: &Job, copies: &Copies, awaited: AwaitedSigns) -> Result<(), Failure> {
+    wait_for_copies(job, copies, awaited.copies).await?;
+    let timeout = LONGEST_SILENCE.min(job.options.takeover_timeout);
+    provider_deployments::wait_for_deployments(job, awaited.without_sign, timeout).await
+}
+
+/// Waits for the signs on copies. A sign on a copy that this run found, and didn't make, may be older than the run: it is removed,
+/// and a controller at work writes it again.
+async fn wait_for_copies(
+    job: &Job,
+    copies: &Copies,
+    awaited: BTreeMap<GroupKind, BTreeSet<BTreeSet<Key>>>,
+) -> Result<(), Failure> {
     let steps = copies.snapshot.plan.steps.iter();
     let is_fresh = |uid| copies.get(uid).is_some_and(|copied| copied.is_fresh);
     let fresh: BTreeSet<&Key> = steps.filter(|step| is_fresh(&step.uid)).map(|step| &step.key).collect();

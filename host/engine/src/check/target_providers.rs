@@ -1,17 +1,20 @@
 //! Checks the target's providers: their inventory, and the Deployments that run them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use futures::future::FutureExt;
 use pivot_core::checks::provider_deployments::{ProviderDeployment, RunningProviders, check_deployments};
 use pivot_core::checks::providers::{Provider, check_providers, find_unlisted};
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::objects::names::{GROUP_CLUSTERCTL, LABEL_PROVIDER};
 use pivot_core::plugins::hooks::Hook;
-use pivot_core::{GroupKind, Key, Object, Side};
+use pivot_core::{GroupKind, Key, Meta, Object, Side};
 use pivot_places::PlaceError;
 
 use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
+use crate::base::requests::listing;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::read::snapshot::Snapshot;
 
@@ -88,33 +91,59 @@ async fn read_running(job: &Job) -> Result<RunningProviders, Failure> {
     };
     let deployments: Vec<_> = deployments.iter().map(read).collect::<Result<_, _>>()?;
     let mut running = RunningProviders { deployments, ..RunningProviders::default() };
+    if running.deployments.iter().any(ProviderDeployment::is_limited) {
+        running.kinds = read_providers_of_kinds(job).await?;
+    }
+    Ok(running)
+}
+
+/// Reads the providers of all kinds, as the labels of the definitions name them; none if the user can't list these.
+pub(crate) async fn read_providers_of_kinds(job: &Job) -> Result<BTreeMap<GroupKind, String>, Failure> {
     let definition = job.core_kind(Side::Target, "apiextensions.k8s.io", "CustomResourceDefinition");
-    let (true, Ok(definition)) = (running.deployments.iter().any(ProviderDeployment::is_limited), definition)
-    else {
-        return Ok(running);
-    };
+    let Ok(definition) = definition else { return Ok(BTreeMap::new()) };
     let definitions = match job.target.list_meta(definition, None).await {
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         metas => metas?,
     };
+    let mut providers = BTreeMap::new();
     for kind in job.kinds.target.values() {
         let name = format!("{}.{}", kind.plural, kind.group_kind.group);
         let definition = definitions.iter().find(|definition| definition.name == name);
         if let Some(provider) = definition.and_then(|definition| definition.labels.get(LABEL_PROVIDER)) {
-            running.kinds.insert(kind.group_kind.clone(), provider.clone());
+            providers.insert(kind.group_kind.clone(), provider.clone());
         }
     }
-    Ok(running)
+    Ok(providers)
+}
+
+/// Finds the Deployments of each provider, by their labels; none if the user can't list them.
+pub(crate) async fn find_deployments(job: &Job) -> Result<BTreeMap<String, BTreeSet<Key>>, Failure> {
+    let metas = match list_deployment_metas(job).await {
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
+        metas => metas?,
+    };
+    let mut found: BTreeMap<String, BTreeSet<Key>> = BTreeMap::new();
+    for (key, meta) in metas {
+        let provider = meta.labels.get(LABEL_PROVIDER).cloned().unwrap_or_default();
+        found.entry(provider).or_default().insert(key);
+    }
+    Ok(found)
 }
 
 /// Reads the Deployments with the label of a provider. Others are not read whole.
 async fn list_deployments(job: &Job) -> Result<Vec<Object>, Failure> {
     let Ok(kind) = job.core_kind(Side::Target, "apps", "Deployment") else { return Ok(Vec::new()) };
-    let metas = job.target.list_meta(kind, None).await?;
-    let labelled = metas.into_iter().filter(|meta| meta.has_label(LABEL_PROVIDER));
-    let reads = labelled.map(|meta| -> Work<'_, Option<Object>> {
-        let key = Key::new(kind.group_kind.clone(), meta.namespace.as_deref(), meta.name);
+    let labelled = list_deployment_metas(job).await?.into_iter();
+    let reads = labelled.map(|(key, _)| -> Work<'_, Option<Object>> {
         async move { job.target.get(kind, &key).await }.boxed()
     });
     Ok(side_by_side::try_all(OBJECTS, reads.collect()).await?.into_iter().flatten().collect())
+}
+
+/// Lists the metadata of the Deployments with the label of a provider.
+async fn list_deployment_metas(job: &Job) -> Result<Vec<(Key, Meta)>, Failure> {
+    let Ok(kind) = job.core_kind(Side::Target, "apps", "Deployment") else { return Ok(Vec::new()) };
+    let metas = job.target.list_meta(kind, None).await?;
+    let labelled = metas.into_iter().filter(|meta| meta.has_label(LABEL_PROVIDER));
+    Ok(labelled.map(|meta| (listing::key_of_meta(kind, &meta), meta)).collect())
 }

@@ -251,15 +251,16 @@ impl ActiveMove {
     async fn wait_until_seen(&mut self, copies: &Copies) -> Result<(), Failure> {
         let job = self.job.clone();
         let awaited = signs::select_signs(&job, copies)?;
-        if awaited.is_empty() {
-            return Ok(());
+        let (phase, objects) = (Phase::Ready, awaited.copies.values().map(BTreeSet::len).sum());
+        if objects > 0 {
+            job.report(Event::PhaseBegun { phase, objects });
+            self.journal.enter_phase(phase).await?;
         }
-        let (phase, objects) = (Phase::Ready, awaited.values().map(BTreeSet::len).sum());
-        job.report(Event::PhaseBegun { phase, objects });
-        self.journal.enter_phase(phase).await?;
         signs::wait_for_signs(&job, copies, awaited).await?;
         job.safe_point()?;
-        self.record_time(phase);
+        if objects > 0 {
+            self.record_time(phase);
+        }
         Ok(())
     }
 

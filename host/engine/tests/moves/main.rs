@@ -87,6 +87,8 @@ mod parts;
 #[cfg(test)]
 mod plugins;
 #[cfg(test)]
+mod provider_deployments;
+#[cfg(test)]
 mod reaching;
 #[cfg(test)]
 mod record_namespace;

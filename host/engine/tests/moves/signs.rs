@@ -20,7 +20,7 @@ use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, key, picture, under_way};
 
 /// A Cluster and two Machines, whose controllers reported the pause in the source.
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let mut stage = Stage::empty();
     stage.options.accept.remove(Risk::TakeoverUnchecked);
     stage.options.takeover_timeout = Duration::from_secs(300);
@@ -48,7 +48,7 @@ fn status(paused: &str) -> Value {
 }
 
 /// Controllers of the target that watch some namespaces: they report whether each Cluster is paused.
-fn controllers(target: &MemoryPlace, namespaces: &'static [&'static str]) -> JoinHandle<()> {
+pub(crate) fn controllers(target: &MemoryPlace, namespaces: &'static [&'static str]) -> JoinHandle<()> {
     let target = target.clone();
     tokio::spawn(async move {
         loop {

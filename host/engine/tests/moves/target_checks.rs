@@ -41,7 +41,7 @@ async fn targets_without_usable_node_are_reported() {
 }
 
 /// Puts a provider's Deployment into the target.
-fn deploy(stage: &Stage, name: &str, provider: &str, args: &[&str]) {
+pub(crate) fn deploy(stage: &Stage, name: &str, provider: &str, args: &[&str]) {
     let body = json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": name, "namespace": "system", "labels": {"cluster.x-k8s.io/provider": provider}},
         "spec": {"template": {"spec": {"containers": [{"name": "manager", "args": args}]}}},
