@@ -2,55 +2,16 @@
 //!
 //! cluster-api-provider-vsphere, controllers/vspherecluster_reconciler.go, reconcileDeploymentZones.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::checks::dangling::table::INFRASTRUCTURE;
 use crate::discovery::inventory::Inventory;
+use crate::objects::label_selector::Selector;
 use crate::{GroupKind, Key};
 
 /// Path of the selector.
 pub(super) const SELECTOR: &str = "spec.failureDomainSelector";
-
-/// A label selector.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
-struct Selector {
-    match_labels: BTreeMap<String, String>,
-    match_expressions: Vec<Expression>,
-}
-
-#[derive(Deserialize)]
-struct Expression {
-    key: String,
-    operator: String,
-    #[serde(default)]
-    values: Vec<String>,
-}
-
-impl Selector {
-    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
-        self.match_labels.iter().all(has) && self.match_expressions.iter().all(|one| one.matches(labels))
-    }
-}
-
-impl Expression {
-    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        let label = labels.get(&self.key);
-        let is_listed = label.is_some_and(|label| self.values.contains(label));
-        match self.operator.as_str() {
-            "In" => is_listed,
-            "NotIn" => !is_listed,
-            "Exists" => label.is_some(),
-            "DoesNotExist" => label.is_none(),
-            _ => false,
-        }
-    }
-}
 
 /// Returns the zones of a VSphereCluster's vCenter that it selects. A cluster without a selector selects none.
 pub(super) fn find_selected_zones(kind: &GroupKind, body: &Value, inventory: &Inventory) -> Vec<Key> {
