@@ -11,10 +11,12 @@
 //! | `nodes` | nodes of the target that can run controllers |
 //! | `collateral` | objects that stay and would lose their owners |
 //! | `dangling` | objects that stay and would be missing in the target |
+//! | `extensions` | runtime extensions that moved Clusters need in the target |
 //! | `garbage_collector` | a simulation of the garbage collector |
 
 pub mod collateral;
 pub mod dangling;
+pub mod extensions;
 pub(crate) mod garbage_collector;
 pub mod nodes;
 pub mod preflight;

@@ -39,6 +39,7 @@ pub(crate) fn kind(name: &str) -> Arc<Kind> {
         "Cluster" | "ClusterClass" | "Machine" | "MachineSet" | "MachineDeployment" => {
             (names::GROUP_CLUSTER, true, listed)
         }
+        "ExtensionConfig" => ("runtime.cluster.x-k8s.io", false, listed),
         "ClusterResourceSet" | "ClusterResourceSetBinding" => (names::GROUP_ADDONS, true, listed),
         "BareMetalHost" => ("metal3.io", true, KindLabels::default()),
         "Widget" => ("example.com", true, KindLabels::default()),

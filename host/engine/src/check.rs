@@ -11,6 +11,7 @@ pub(crate) mod diagnosis;
 pub(crate) mod dry_run;
 pub(crate) mod evidence;
 pub(crate) mod existing;
+pub(crate) mod extensions;
 pub(crate) mod from_manifests;
 pub(crate) mod new_dependents;
 pub(crate) mod one_sided;

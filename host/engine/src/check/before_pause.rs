@@ -34,6 +34,7 @@ use crate::check::dangling::refuse_dangling;
 use crate::check::dry_run::{self, Changes};
 use crate::check::evidence;
 use crate::check::existing::{self, Existing, UsedObjects};
+use crate::check::extensions::refuse_missing_extensions;
 use crate::check::from_manifests;
 use crate::check::permissions;
 use crate::check::target_providers::{check_target_providers, read_inventory};
@@ -93,11 +94,12 @@ pub(crate) async fn check_all(
         let target = read_inventory(job).await?;
         tokio::try_join!(
             check_target_providers(job, snapshot, target.as_deref()),
-            refuse_dangling(job, snapshot, target.as_deref())
+            refuse_dangling(job, snapshot, target.as_deref()),
+            refuse_missing_extensions(job, snapshot)
         )
     };
     let (
-        (providers, dangling),
+        (providers, dangling, extensions),
         bystanders,
         (namespaces, new_namespaces, refused, (unfit, changes)),
         existing,
@@ -114,6 +116,8 @@ pub(crate) async fn check_all(
     refusals.extend(lost);
     let (dangling, dangling_if_strict) = dangling;
     refusals.extend(dangling);
+    let (uncalled, uncalled_if_strict) = extensions;
+    refusals.extend(uncalled);
     refusals.extend(refused);
     let Existing { used, in_target, refusals: foreign, copies } = existing;
     refusals.extend(foreign.into_iter().map(|refusal| offer_namespace_map(job, &copies, refusal)));
@@ -133,7 +137,7 @@ pub(crate) async fn check_all(
         return Err(Failure::Refused(refusals));
     }
     let mut needed = first_reads.needed.clone();
-    needed.extend(risks_to_accept(&[lost_if_strict, dangling_if_strict].concat()));
+    needed.extend(risks_to_accept(&[lost_if_strict, dangling_if_strict, uncalled_if_strict].concat()));
     report_unneeded_risks(job, snapshot, needed);
     calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await?;
     Ok(TargetState { used, in_target, changes, namespaces, new_namespaces })

@@ -20,7 +20,7 @@ use crate::check::existing::find_differences;
 use crate::read::snapshot::Snapshot;
 
 /// An object as far as it can be looked up.
-enum Lookup {
+pub(crate) enum Lookup {
     At(Box<Object>),
     Absent,
     Unreadable,
@@ -85,12 +85,16 @@ pub(crate) async fn refuse_dangling(
         );
         job.report(Event::note("references-differ", text));
     }
-    let all = search.into_refusals(!job.target.end_kind.is_absent());
+    Ok(split_accepted(job, search.into_refusals(!job.target.end_kind.is_absent())))
+}
+
+/// Returns the refusals whose risk isn't accepted, and all.
+pub(crate) fn split_accepted(job: &Job, all: Vec<Refusal>) -> (Vec<Refusal>, Vec<Refusal>) {
     let is_accepted = |refusal: &Refusal| {
         let key = refusal.object.as_ref();
-        key.is_some_and(|key| scope.accept.contains_kind(Risk::Dangling, &key.group_kind))
+        key.is_some_and(|key| job.options.scope.accept.contains_kind(Risk::Dangling, &key.group_kind))
     };
-    Ok((all.iter().filter(|refusal| !is_accepted(refusal)).cloned().collect(), all))
+    (all.iter().filter(|refusal| !is_accepted(refusal)).cloned().collect(), all)
 }
 
 /// Compares a referent on both sides.
@@ -110,7 +114,12 @@ async fn compare(job: &Job, snapshot: &Snapshot, referent: &Referent) -> Result<
 }
 
 /// Looks up the first object that exists.
-async fn look_up(job: &Job, snapshot: &Snapshot, side: Side, keys: &[Key]) -> Result<Lookup, Failure> {
+pub(crate) async fn look_up(
+    job: &Job,
+    snapshot: &Snapshot,
+    side: Side,
+    keys: &[Key],
+) -> Result<Lookup, Failure> {
     let mut found = Lookup::Absent;
     for key in keys {
         let Some(kind) = job.kinds.get(side).get(&key.group_kind) else { continue };

@@ -41,6 +41,8 @@ mod events;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod extensions;
+#[cfg(test)]
 mod fence;
 #[cfg(test)]
 mod finishing;
