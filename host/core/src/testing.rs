@@ -36,7 +36,7 @@ pub(crate) fn kind(name: &str) -> Arc<Kind> {
     let hierarchy = KindLabels { hierarchy: true, ..listed };
     let (group, namespaced, labels) = match name {
         "Secret" | "ConfigMap" | "Event" | "Pod" => ("", true, KindLabels::default()),
-        "Cluster" | "ClusterClass" | "Machine" | "MachineSet" | "MachineDeployment" => {
+        "Cluster" | "ClusterClass" | "Machine" | "MachineSet" | "MachineDeployment" | "MachineDrainRule" => {
             (names::GROUP_CLUSTER, true, listed)
         }
         "ExtensionConfig" => ("runtime.cluster.x-k8s.io", false, listed),

@@ -10,6 +10,7 @@ use crate::discovery::implicit_links::{TEMPLATE, is_cluster_class};
 use crate::messages::refusal::{Refusal, some_of};
 use crate::messages::remedy::Remedy;
 use crate::messages::risk::Risk;
+use crate::objects::kind::is_drain_rule;
 use crate::objects::names::GROUP_ADDONS;
 use crate::plan::Plan;
 use crate::request::scope::Scope;
@@ -40,7 +41,8 @@ pub fn is_dangerous(kind: &GroupKind) -> bool {
 /// Returns true if no controller acts on objects of a kind, so that copies on both sides do no harm.
 pub(crate) fn is_passive(kind: &GroupKind) -> bool {
     let set = kind.is(GROUP_ADDONS, "ClusterResourceSet");
-    kind.group.is_empty() || kind.kind.ends_with(TEMPLATE) || is_cluster_class(kind) || set
+    let is_read = kind.kind.ends_with(TEMPLATE) || is_cluster_class(kind) || is_drain_rule(kind);
+    kind.group.is_empty() || is_read || set
 }
 
 /// Returns true if objects of a kind assign addresses.

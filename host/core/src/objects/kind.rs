@@ -63,6 +63,11 @@ pub fn is_cluster_class(kind: &GroupKind) -> bool {
     kind.is(GROUP_CLUSTER, "ClusterClass")
 }
 
+/// Returns true if the kind is MachineDrainRule. Controllers of Machines read its objects, and no controller acts on them.
+pub(crate) fn is_drain_rule(kind: &GroupKind) -> bool {
+    kind.is(GROUP_CLUSTER, "MachineDrainRule")
+}
+
 /// Returns true for groups of Kubernetes itself. All other groups have a domain. `k8s.io` is reserved for Kubernetes, except for
 /// `x-k8s.io`.
 pub fn is_kubernetes_group(group: &str) -> bool {

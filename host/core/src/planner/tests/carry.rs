@@ -127,6 +127,7 @@ fn active_objects_are_refused() {
         Foreign ns/f
         Rack ns/r
         InfraTemplate ns/t
+        MachineDrainRule ns/d
         GlobalConfig g
         IPAddress ns/i";
     let case = |parts: &[&str]| Case::new(text).namespace("ns").carry(parts);
@@ -150,6 +151,7 @@ fn active_objects_are_refused() {
     assert_eq!(codes(&case(&["Cluster other/b"]).accept_shared("Cluster")), "also-copied-active");
     assert_eq!(codes(&case(&["Rack"])), "also-copied-active");
     assert_eq!(codes(&case(&["InfraTemplate"])), "");
+    assert_eq!(codes(&case(&["MachineDrainRule"])), "");
     let pool = "Cluster ns/a\nPool other/p";
     let case = || Case::new(pool).namespace("ns").carry(&["Pool other/p"]);
     refused(
