@@ -92,6 +92,12 @@ fn explanation_of(risk: Risk) -> Explanation {
             "The target's controllers can't reconcile the moved object until the other one exists there.",
             "Copy the object with --also-copy, label it so that it moves, or create it in the target first.",
         ),
+        Risk::Gitops => (
+            "Flux, Argo CD or Sveltos applies an object that moves, and the owner in the source isn't suspended.",
+            "The tool may unpause the object, or create it again after the move. Two management clusters then control \
+             the same machines.",
+            "Suspend the owner before the move. Before you resume it, remove the objects from its source.",
+        ),
         Risk::AlreadyPaused => (
             "A Cluster was paused before the move.",
             "The copy stays paused: no controller reconciles it until a user unpauses it. Nothing shows that the target's \

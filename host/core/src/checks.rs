@@ -12,12 +12,14 @@
 //! | `collateral` | objects that stay and would lose their owners |
 //! | `dangling` | objects that stay and would be missing in the target |
 //! | `extensions` | runtime extensions that moved Clusters need in the target |
+//! | `gitops` | objects that a GitOps tool would create again in the source |
 //! | `garbage_collector` | a simulation of the garbage collector |
 
 pub mod collateral;
 pub mod dangling;
 pub mod extensions;
 pub(crate) mod garbage_collector;
+pub mod gitops;
 pub mod nodes;
 pub mod preflight;
 pub mod provider_deployments;

@@ -13,6 +13,7 @@ pub(crate) mod evidence;
 pub(crate) mod existing;
 pub(crate) mod extensions;
 pub(crate) mod from_manifests;
+pub(crate) mod gitops;
 pub(crate) mod new_dependents;
 pub(crate) mod one_sided;
 pub(crate) mod permissions;

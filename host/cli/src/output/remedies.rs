@@ -201,6 +201,9 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         Remedy::AcceptDangling { kind } => {
             format!("move without it: {}", risk_flags(Risk::Dangling, [kind]).concat())
         }
+        Remedy::AcceptGitops { kind } => {
+            format!("move although it acts: {}", risk_flags(Risk::Gitops, [kind]).concat())
+        }
         Remedy::MapNamespace { namespace } => {
             let map = quote(&format!("{namespace}=NEW"));
             format!("give namespace {namespace} another name there: --map-namespace {map}")
@@ -498,6 +501,7 @@ mod tests {
             Remedy::AlsoCopy { part: Part::of_kind(kind()) },
             Remedy::AcceptDangling { kind: kind() },
             Remedy::AcceptUnseen { kinds: [kind()].into() },
+            Remedy::AcceptGitops { kind: kind() },
         ]
     }
 
@@ -564,6 +568,7 @@ mod tests {
             Remedy::AlsoCopy { .. } => 57,
             Remedy::AcceptDangling { .. } => 58,
             Remedy::AcceptUnseen { .. } => 59,
+            Remedy::AcceptGitops { .. } => 60,
         }
     }
 

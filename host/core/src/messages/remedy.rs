@@ -112,6 +112,11 @@ pub enum Remedy {
         /// The kind.
         kind: GroupKind,
     },
+    /// Move objects although a GitOps owner of this kind may create them again in the source.
+    AcceptGitops {
+        /// The kind.
+        kind: GroupKind,
+    },
     /// Give a namespace another name in the target.
     MapNamespace {
         /// Name of the namespace in the source.
@@ -292,6 +297,7 @@ impl Remedy {
             Self::AcceptShared { kind } => of_kind(Risk::Shared, kind),
             Self::AcceptOldNamespace { kind } => of_kind(Risk::OldNamespace, kind),
             Self::AcceptDangling { kind } => of_kind(Risk::Dangling, kind),
+            Self::AcceptGitops { kind } => of_kind(Risk::Gitops, kind),
             Self::AcceptChanged { kinds } => of_kinds(Risk::CopyChanged, kinds),
             Self::MovePaused => Risk::AlreadyPaused.into(),
             Self::MoveUnprovisioned => Risk::Unprovisioned.into(),

@@ -24,6 +24,8 @@ pub enum Risk {
     OldNamespace,
     /// Objects of these kinds stay, and moved objects that need them don't find them in the target.
     Dangling,
+    /// GitOps owners of these kinds create moved objects again in the source.
+    Gitops,
     /// Clusters that a user paused move, and stay paused.
     AlreadyPaused,
     /// Clusters and Machines that are still being provisioned move.
@@ -58,13 +60,14 @@ pub enum Risk {
 
 impl Risk {
     /// All risks.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::OwnerDropped,
         Self::DependentsLost,
         Self::NoPlugin,
         Self::Shared,
         Self::OldNamespace,
         Self::Dangling,
+        Self::Gitops,
         Self::AlreadyPaused,
         Self::Unprovisioned,
         Self::SourceMayRun,
@@ -129,6 +132,13 @@ impl Risk {
                 Extent::Scope,
                 &[Move, StartHandover, Plan, Pivot],
                 "objects of these kinds, which moved objects need, are missing in the target",
+            ),
+            Self::Gitops => Row(
+                "gitops",
+                Kinds::Each,
+                Extent::Scope,
+                &[Move, StartHandover, Plan, Pivot],
+                "GitOps owners of these kinds may create moved objects again in the source",
             ),
             Self::AlreadyPaused => Row(
                 "already-paused",

@@ -36,6 +36,7 @@ use crate::check::evidence;
 use crate::check::existing::{self, Existing, UsedObjects};
 use crate::check::extensions::refuse_missing_extensions;
 use crate::check::from_manifests;
+use crate::check::gitops::refuse_active_owners;
 use crate::check::permissions;
 use crate::check::target_providers::{check_target_providers, read_inventory};
 use crate::read::first_reading::FirstReads;
@@ -101,17 +102,19 @@ pub(crate) async fn check_all(
     let (
         (providers, dangling, extensions),
         bystanders,
+        (active, active_if_strict),
         (namespaces, new_namespaces, refused, (unfit, changes)),
         existing,
         node,
     ) = tokio::try_join!(
         of_providers,
         refuse_dependents_lost(job, snapshot),
+        refuse_active_owners(job, snapshot),
         target,
         existing::find_existing(job, snapshot),
         warn_without_schedulable_node(job),
     )?;
-    refusals.extend(providers);
+    refusals.extend(providers.into_iter().chain(active));
     let (lost, lost_if_strict) = bystanders;
     refusals.extend(lost);
     let (dangling, dangling_if_strict) = dangling;
@@ -137,7 +140,9 @@ pub(crate) async fn check_all(
         return Err(Failure::Refused(refusals));
     }
     let mut needed = first_reads.needed.clone();
-    needed.extend(risks_to_accept(&[lost_if_strict, dangling_if_strict, uncalled_if_strict].concat()));
+    needed.extend(risks_to_accept(
+        &[lost_if_strict, dangling_if_strict, uncalled_if_strict, active_if_strict].concat(),
+    ));
     report_unneeded_risks(job, snapshot, needed);
     calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await?;
     Ok(TargetState { used, in_target, changes, namespaces, new_namespaces })

@@ -55,6 +55,8 @@ mod formats;
 #[cfg(test)]
 mod generated;
 #[cfg(test)]
+mod gitops;
+#[cfg(test)]
 mod handover;
 #[cfg(test)]
 mod hostile;

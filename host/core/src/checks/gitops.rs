@@ -1,0 +1,188 @@
+//! Objects that a GitOps tool applies. After the move deletes them from the source, the tool would create them again there.
+//!
+//! Labels and annotations name the owner: the object by which the tool applies others. Objects with a controller don't count, because
+//! Cluster API copies labels and annotations from templates to the objects that it creates. The objects above them count.
+//!
+//! Annotations that exclude one object don't count, either (`kustomize.toolkit.fluxcd.io/reconcile` and `ssa`): the tool reads them
+//! from the object that the move deletes. The label `app.kubernetes.io/instance` proves nothing, because Helm charts set it, too.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::discovery::inventory::Inventory;
+use crate::messages::grouping::MAX_LISTED_NAMES;
+use crate::messages::refusal::{Refusal, some_of};
+use crate::messages::remedy::Remedy;
+use crate::messages::shell::Kubectl;
+use crate::plan::Plan;
+use crate::request::validate::find_name_error;
+use crate::{GroupKind, Key, Object, ObjectError, Side};
+
+const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io";
+const HELM: &str = "helm.toolkit.fluxcd.io";
+
+/// Namespace of Argo CD's own Applications, unless it was installed elsewhere.
+const ARGO_NAMESPACE: &str = "argocd";
+
+/// Kind, namespace and name of an owner.
+type Name<'a> = (&'a str, Option<&'a str>, &'a str);
+
+/// A tool that applies objects.
+struct Tool {
+    /// Group of the owners.
+    group: &'static str,
+    find_owner: for<'a> fn(&'a Object) -> Option<Name<'a>>,
+    /// Whether an owner with this body applies objects by itself, now or after the next change of its source.
+    is_active: fn(&Value) -> bool,
+    /// Merge patch that suspends an owner.
+    suspend: &'static str,
+}
+
+const TOOLS: [Tool; 4] = [
+    // fluxcd/pkg, ssa/manager.go, SetOwnerLabels
+    // fluxcd/kustomize-controller, internal/controller/kustomization_controller.go, Reconcile
+    Tool {
+        group: KUSTOMIZE,
+        find_owner: |object| find_flux_owner(object, KUSTOMIZE, "Kustomization"),
+        is_active: is_flux_active,
+        suspend: r#"{"spec":{"suspend":true}}"#,
+    },
+    // fluxcd/helm-controller, internal/postrender/common_renderer.go, originLabels
+    // fluxcd/helm-controller, internal/controller/helmrelease_controller.go, Reconcile
+    Tool {
+        group: HELM,
+        find_owner: |object| find_flux_owner(object, HELM, "HelmRelease"),
+        is_active: is_flux_active,
+        suspend: r#"{"spec":{"suspend":true}}"#,
+    },
+    // argoproj/argo-cd, util/argo/resource_tracking.go, BuildAppInstanceValue
+    // argoproj/argo-cd, controller/appcontroller.go, autoSync and canProcessApp
+    Tool {
+        group: "argoproj.io",
+        find_owner: find_application,
+        is_active: is_application_active,
+        suspend: r#"{"metadata":{"annotations":{"argocd.argoproj.io/skip-reconcile":"true"}}}"#,
+    },
+    // projectsveltos/libsveltos, lib/deployer/applier.go, GetResource
+    // projectsveltos/addon-controller, controllers/profile_utils.go, updateClusterSummary: of a profile that is paused, or changed to
+    // OneTime, the ClusterSummaries stay as they are
+    Tool {
+        group: "config.projectsveltos.io",
+        find_owner: find_profile,
+        is_active: |owner| owner.pointer("/spec/syncMode").is_none_or(|mode| mode != "DryRun"),
+        suspend: r#"{"spec":{"syncMode":"DryRun"}}"#,
+    },
+];
+
+fn find_flux_owner<'a>(object: &'a Object, group: &str, kind: &'static str) -> Option<Name<'a>> {
+    let label = |end| object.meta.labels.get(&format!("{group}/{end}")).map(String::as_str);
+    Some((kind, Some(label("namespace")?), label("name")?))
+}
+
+fn is_flux_active(owner: &Value) -> bool {
+    owner.pointer("/spec/suspend") != Some(&Value::Bool(true))
+}
+
+/// The annotation contains the name of the object, so that a copy of the annotation on another object proves nothing.
+fn find_application(object: &Object) -> Option<Name<'_>> {
+    let Key { group_kind: GroupKind { group, kind }, namespace, name } = object.key();
+    let suffix = format!(":{group}/{kind}:{}/{name}", namespace.unwrap_or_default());
+    let application = object.meta.annotations.get("argocd.argoproj.io/tracking-id")?.strip_suffix(&suffix)?;
+    let (namespace, name) = application.split_once('_').unwrap_or((ARGO_NAMESPACE, application));
+    Some(("Application", Some(namespace), name))
+}
+
+/// Without `selfHeal`, the next commit in the Application's repository creates deleted objects again.
+fn is_application_active(owner: &Value) -> bool {
+    let automated = owner.pointer("/spec/syncPolicy/automated").filter(|policy| policy.is_object());
+    let skip = owner.pointer("/metadata/annotations/argocd.argoproj.io~1skip-reconcile");
+    let is_skipped = skip
+        .and_then(Value::as_str)
+        .is_some_and(|skip| ["1", "t", "T", "true", "True", "TRUE"].contains(&skip));
+    !is_skipped && automated.is_some_and(|policy| policy.get("enabled") != Some(&Value::Bool(false)))
+}
+
+/// A Profile applies only objects of its own namespace: projectsveltos/addon-controller, controllers/handlers_utils.go,
+/// isResourceNamespaceValid.
+fn find_profile(object: &Object) -> Option<Name<'_>> {
+    let annotation = |key| object.meta.annotations.get(key).map(String::as_str);
+    let kind = annotation("projectsveltos.io/owner-kind")?;
+    let namespace = match kind {
+        "ClusterProfile" => None,
+        "Profile" => Some(object.meta.namespace.as_deref()?),
+        _ => return None,
+    };
+    Some((kind, namespace, annotation("projectsveltos.io/owner-name")?))
+}
+
+/// Returns the key of the owner that a GitOps tool named on the object.
+pub fn find_owner(object: &Object) -> Option<Key> {
+    if object.meta.owner_references.iter().any(|owner| owner.controller == Some(true)) {
+        return None;
+    }
+    // The author of the object chose the text, which becomes a part of a path.
+    let is_usable = |(_, namespace, name): &Name<'_>| {
+        namespace.iter().chain([name]).all(|text| find_name_error(text).is_none())
+    };
+    TOOLS.iter().find_map(|tool| {
+        let (kind, namespace, name) = (tool.find_owner)(object).filter(is_usable)?;
+        Some(Key::new(GroupKind::new(tool.group, kind), namespace, name))
+    })
+}
+
+/// Returns the owners of the objects that move, each with these objects.
+pub fn find_owners(inventory: &Inventory, plan: &Plan) -> BTreeMap<Key, Vec<Key>> {
+    let mut owners: BTreeMap<Key, Vec<Key>> = BTreeMap::new();
+    for step in plan.moved_steps() {
+        if let Some(owner) = inventory.get(step.object).and_then(find_owner) {
+            owners.entry(owner).or_default().push(step.key.clone());
+        }
+    }
+    owners
+}
+
+/// Refuses to delete objects that an owner in the source would create again.
+///
+/// # Errors
+///
+/// The owner's body can't be parsed.
+pub fn refuse_active_owner(owner: &Object, applied: &[Key]) -> Result<Option<Refusal>, ObjectError> {
+    let (key, body) = (owner.key(), owner.value()?);
+    let applied: Vec<&Key> = applied.iter().filter(|object| is_applied(&body, object)).collect();
+    let tool = TOOLS.iter().find(|tool| tool.group == key.group_kind.group && (tool.is_active)(&body));
+    let Some(tool) = tool.filter(|_| !applied.is_empty()) else { return Ok(None) };
+    let message = format!(
+        "{key} isn't suspended, and applies {}, which move: it would create them again in the source",
+        some_of(&applied, MAX_LISTED_NAMES)
+    );
+    let suspend = Kubectl::object(Side::Source, "patch", &key, &["--type", "merge", "-p", tool.suspend]);
+    // argoproj/argo-cd, applicationset/controllers/applicationset_controller.go, createOrUpdateInCluster
+    let after = match owner.meta.owner_references.iter().any(|owner| owner.kind == "ApplicationSet") {
+        true => "; its ApplicationSet undoes that unless spec.preservedFields.annotations has the annotation",
+        false => "",
+    };
+    let accept = Remedy::AcceptGitops { kind: key.group_kind.clone() };
+    let suspend = Remedy::kubectl("suspend it: ", suspend, after);
+    Ok(Some(Refusal::source("gitops-active", key, message, suspend).with_remedy(accept)))
+}
+
+/// Returns false if the owner lists the objects that it applies, and another list has this one. A copy of an earlier move has labels
+/// of the other cluster, where an owner often has the same name.
+fn is_applied(owner: &Value, object: &Key) -> bool {
+    let Key { group_kind: GroupKind { group, kind }, namespace, name } = object;
+    let namespace = namespace.as_deref().unwrap_or_default();
+    let id = format!("{namespace}_{name}_{group}_{kind}");
+    let of_flux = |entry: &Value| entry.get("id").is_some_and(|entry| *entry == id);
+    let fields = [("group", group.as_str()), ("kind", kind), ("namespace", namespace), ("name", name)];
+    let of_argo = |entry: &Value| {
+        let text = |field| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+        fields.iter().all(|(field, expected)| text(field) == *expected)
+    };
+    let list = |path| owner.pointer(path).and_then(Value::as_array);
+    list("/status/inventory/entries").is_none_or(|all| all.iter().any(of_flux))
+        && list("/status/resources").is_none_or(|all| all.iter().any(of_argo))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Looks for GitOps tools that would create moved objects again in the source.
+//!
+//! One request per owner that labels or annotations name, and none if they name no owner.
+
+use futures::FutureExt;
+use pivot_core::checks::gitops::{find_owners, refuse_active_owner};
+use pivot_core::messages::grouping::MAX_LISTED_NAMES;
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::risk::Risk;
+use pivot_core::{Key, Side};
+
+use crate::base::events::Event;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::requests::side_by_side::{self, OBJECTS, Work};
+use crate::check::dangling::{Lookup, look_up};
+use crate::read::snapshot::Snapshot;
+
+/// Refuses to delete what an owner would create again. The second list has the refusals if no risk were accepted.
+pub(crate) async fn refuse_active_owners(
+    job: &Job,
+    snapshot: &Snapshot,
+) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
+    if !job.route.deletes_from_source() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let owners = find_owners(&snapshot.inventory, &snapshot.plan);
+    let looks = owners.keys().map(|owner| -> Work<'_, (&Key, Lookup)> {
+        async move { Ok((owner, look_up(job, snapshot, Side::Source, std::slice::from_ref(owner)).await?)) }
+            .boxed()
+    });
+    let mut found = side_by_side::try_all(OBJECTS, looks.collect()).await?;
+    found.sort_by_key(|(owner, _)| *owner);
+    let (mut all, mut unreadable, mut applied) = (Vec::new(), Vec::new(), 0);
+    for (owner, lookup) in found {
+        let objects = owners.get(owner).map_or(&[][..], Vec::as_slice);
+        match lookup {
+            Lookup::At(body) => {
+                let refusal = refuse_active_owner(&body, objects);
+                all.extend(refusal.map_err(|error| Failure::Object(Side::Source, error))?);
+            }
+            Lookup::Absent | Lookup::Unreadable => {
+                unreadable.push(owner);
+                applied += objects.len();
+            }
+        }
+    }
+    if !unreadable.is_empty() {
+        let text = format!(
+            "pivot-host can't read {} in the source, which may apply objects that move ({applied}) from another cluster: if so, suspend them",
+            some_of(&unreadable, MAX_LISTED_NAMES)
+        );
+        job.report(Event::warning("owners-unreadable", text));
+    }
+    let accepted = job.options.scope.accept.kinds(Risk::Gitops);
+    let is_refused = |refusal: &&Refusal| {
+        refusal.object.as_ref().is_none_or(|owner| !accepted.contains(&owner.group_kind))
+    };
+    Ok((all.iter().filter(is_refused).cloned().collect(), all))
+}

@@ -1,0 +1,116 @@
+//! Objects that a GitOps tool applies to the source.
+
+use std::sync::{Arc, Mutex};
+
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
+use pivot_core::{GroupKind, Key, KindLabels};
+use pivot_engine::{Event, Exit, Failure, Watcher};
+use pivot_memory::Fault;
+use pivot_places::PlaceError;
+use serde_json::{Value, json};
+
+use crate::run;
+use crate::stage::{CLUSTERS, Stage, body, key, kind, picture};
+
+const GROUP: &str = "kustomize.toolkit.fluxcd.io";
+
+fn owner() -> Key {
+    Key::new(GroupKind::new(GROUP, "Kustomization"), Some("flux-system"), "clusters")
+}
+
+/// A Cluster that Flux applied, whose labels its machine has, too.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    for (kind, name) in [("Cluster", "c"), ("Machine", "m0")] {
+        let label = |body: &mut Value| {
+            body["metadata"]["labels"] =
+                json!({format!("{GROUP}/name"): "clusters", format!("{GROUP}/namespace"): "flux-system"});
+        };
+        stage.source.edit(&key(CLUSTERS, kind, name), label).unwrap();
+    }
+    stage
+}
+
+/// The stage, with the owner in the source.
+fn stage_with_owner() -> Stage {
+    let stage = stage();
+    stage.source.add_kind(kind(GROUP, "Kustomization", "kustomizations", KindLabels::default()));
+    stage.source.add_namespace("flux-system");
+    let mut kustomization = body(GROUP, "Kustomization", "clusters", None);
+    kustomization["metadata"]["namespace"] = json!("flux-system");
+    stage.source.insert(kustomization).unwrap();
+    stage
+}
+
+#[derive(Default)]
+struct Warnings(Mutex<Vec<String>>);
+
+impl Watcher for Warnings {
+    fn event(&self, event: Event) {
+        if let Event::Warning { code, text, .. } = event
+            && code == "owners-unreadable"
+        {
+            self.0.lock().unwrap().push(text);
+        }
+    }
+}
+
+async fn move_with_warnings(stage: &Stage) -> Vec<String> {
+    let warnings = Arc::new(Warnings::default());
+    let mut setup = stage.setup();
+    setup.watcher = warnings.clone();
+    run::start(setup).await.unwrap();
+    warnings.0.lock().unwrap().clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn active_owners_are_refused_until_suspended() {
+    let stage = stage_with_owner();
+    let before = (picture(&stage.source), picture(&stage.target));
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before, "nothing is changed");
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
+    assert_eq!((refusal.code, refusal.object.as_ref()), ("gitops-active", Some(&owner())));
+    assert!(refusal.message.contains("applies Cluster ns/c, which move"), "{refusal}");
+    let Remedy::Kubectl { command, .. } = &refusal.remedies[0] else { panic!("{refusal:?}") };
+    let patch = serde_json::from_str(command.words.last().unwrap()).unwrap();
+    let suspend = |body: &mut Value| pivot_core::objects::merge::apply_patch(body, &patch);
+    stage.source.edit(&owner(), suspend).unwrap();
+    assert_eq!(move_with_warnings(&stage).await, Vec::<String>::new());
+    assert!(stage.source.body(&owner()).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn active_owners_are_accepted_by_kind() {
+    let mut stage = stage_with_owner();
+    stage.options.scope.accept.insert_kind(Risk::Gitops, owner().group_kind);
+    run::start(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_owners_are_named_once() {
+    let forbidden = stage_with_owner();
+    forbidden.source.on_call(|verb, key| {
+        let is_denied = verb == "get" && *key == owner();
+        is_denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    for stage in [stage(), forbidden] {
+        let warnings = move_with_warnings(&stage).await;
+        let expected = "pivot-host can't read Kustomization flux-system/clusters in the source";
+        assert!(warnings.len() == 1 && warnings[0].starts_with(expected), "{warnings:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn plain_clusters_cost_no_request() {
+    let stage = Stage::new();
+    stage.source.add_kind(kind(GROUP, "Kustomization", "kustomizations", KindLabels::default()));
+    stage.source.on_call(|verb, key| {
+        assert!(verb != "get" || key.group_kind.group != GROUP, "{key}");
+        None
+    });
+    assert_eq!(move_with_warnings(&stage).await, Vec::<String>::new());
+}
