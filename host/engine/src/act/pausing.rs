@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use pivot_core::checks::gitops::find_owner;
 use pivot_core::discovery::implicit_links::{is_cluster, is_cluster_class};
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::risk::Risk;
@@ -247,6 +248,9 @@ pub(crate) async fn unpause_departed(job: &Job, snapshot: &Snapshot) -> Result<(
     Ok(())
 }
 
+/// An object that was unpaused, and its owner in a GitOps tool.
+type Awake = (Key, Option<Key>);
+
 /// Refuses to go on if a paused object was unpaused, for example by a GitOps tool. Uses one list per kind and namespace, because
 /// there may be hundreds of Clusters or hosts.
 pub(crate) async fn check_still_paused(job: &Job, list: &ReleaseList) -> Result<(), Failure> {
@@ -259,7 +263,7 @@ pub(crate) async fn check_still_paused(job: &Job, list: &ReleaseList) -> Result<
         let place = (&entry.key.group_kind, entry.key.namespace.as_deref());
         places.entry(place).or_default().insert(&entry.uid, entry);
     }
-    let looks = places.into_iter().map(|((group_kind, namespace), entries)| -> Work<'_, Vec<Key>> {
+    let looks = places.into_iter().map(|((group_kind, namespace), entries)| -> Work<'_, Vec<Awake>> {
         async move {
             let objects = match job.source.list(job.kind(Side::Source, group_kind)?, namespace).await {
                 // Gone with its definition.
@@ -276,7 +280,7 @@ pub(crate) async fn check_still_paused(job: &Job, list: &ReleaseList) -> Result<
                     _ => paused || pause::is_poke(&now.meta, &job.move_id),
                 };
                 if !still {
-                    awake.push(entry.key.clone());
+                    awake.push((entry.key.clone(), find_owner(now)));
                 }
             }
             Ok(awake)
@@ -284,7 +288,12 @@ pub(crate) async fn check_still_paused(job: &Job, list: &ReleaseList) -> Result<
         .boxed()
     });
     let awake = side_by_side::try_all(LISTS, looks.collect()).await?;
-    let awake: Vec<Key> = awake.into_iter().flatten().collect();
+    let (awake, owners): (Vec<Key>, Vec<Option<Key>>) = awake.into_iter().flatten().unzip();
+    let owners: BTreeSet<Key> = owners.into_iter().flatten().collect();
+    let suspects = match owners.is_empty() {
+        true => "a GitOps tool".to_owned(),
+        false => some_of(&owners.iter().collect::<Vec<_>>(), 5),
+    };
     match awake.first() {
         None => Ok(()),
         Some(first) => Err(Failure::from_refusal(Refusal {
@@ -297,7 +306,7 @@ pub(crate) async fn check_still_paused(job: &Job, list: &ReleaseList) -> Result<
                 some_of(&awake, 5)
             ),
             remedies: vec![
-                "stop whatever unpauses them (a GitOps tool?), pause them by hand, and resume".into(),
+                format!("stop whatever unpauses them ({suspects}?), pause them by hand, and resume").into(),
             ],
         })),
     }

@@ -11,7 +11,7 @@ use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::run;
-use crate::stage::{CLUSTERS, Stage, body, key, kind, picture};
+use crate::stage::{CLUSTERS, Stage, body, is_record, key, kind, picture};
 
 const GROUP: &str = "kustomize.toolkit.fluxcd.io";
 
@@ -113,4 +113,18 @@ async fn plain_clusters_cost_no_request() {
         None
     });
     assert_eq!(move_with_warnings(&stage).await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_of_unpaused_clusters_are_suspected() {
+    let stage = stage();
+    let stop =
+        stage.dies(|verb, key| verb == "patch" && is_record(key, "target"), |verb, _| verb == "patch").await;
+    assert_eq!(stop.exit, Exit::PastCommit, "{stop}");
+    let unpause = |body: &mut Value| body["spec"]["paused"] = json!(false);
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), unpause).unwrap();
+    let stop = run::resume(stage.setup()).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    let remedy = refusals[0].remedies[0].by_hand().unwrap();
+    assert!(remedy.contains("unpauses them (Kustomization flux-system/clusters?)"), "{remedy}");
 }
