@@ -28,6 +28,8 @@ mod faults;
 #[cfg(test)]
 mod fence;
 #[cfg(test)]
+mod gitops;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod many;

@@ -392,7 +392,7 @@ pub(crate) struct MoveOrAsk {
         ]
     )]
     pub(crate) plan: Option<PathBuf>,
-    /// Wait until the Clusters are provisioned and the target answers and has their providers; an hour by default
+    /// Wait until the Clusters are provisioned, their GitOps owners are suspended, and the target answers and has their providers; an hour by default
     #[arg(
         long,
         value_name = "DURATION",

@@ -63,9 +63,10 @@ impl Refusal {
         }
     }
 
-    /// Returns true if the refusal goes away while clusters are being built: Machines come up, and providers are installed.
+    /// Returns true if a move can wait until the refusal goes away: Machines come up, providers are installed, and users suspend
+    /// owners in GitOps tools.
     pub fn is_transient(&self) -> bool {
-        matches!(self.code, "not-provisioned" | "provider-missing" | "kind-missing")
+        matches!(self.code, "not-provisioned" | "provider-missing" | "kind-missing" | "gitops-active")
     }
 
     /// Adds objects to the refusal.

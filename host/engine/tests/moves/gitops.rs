@@ -69,7 +69,7 @@ async fn active_owners_are_refused_until_suspended() {
     let stage = stage_with_owner();
     let before = (picture(&stage.source), picture(&stage.target));
     let stop = run::start(stage.setup()).await.unwrap_err();
-    assert_eq!(stop.exit, Exit::Refused, "{stop}");
+    assert_eq!((stop.exit, stop.passes()), (Exit::Refused, true), "{stop}");
     assert_eq!((picture(&stage.source), picture(&stage.target)), before, "nothing is changed");
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
     let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
