@@ -17,6 +17,7 @@ use crate::base::plugins::calls;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::check::before_pause::{check_source_objects, refuse_dependents_lost};
 use crate::check::dangling::refuse_dangling;
+use crate::check::gitops::refuse_active_owners;
 use crate::read::snapshot::Snapshot;
 
 /// Most kinds that a warning names.
@@ -25,13 +26,13 @@ const MAX_LISTED_KINDS: usize = 3;
 /// Checks everything about a move that doesn't depend on its target. `known` are refusals that were found before.
 pub(crate) async fn check_source(job: &Job, snapshot: &Snapshot, known: Vec<Refusal>) -> Result<(), Failure> {
     let mut refusals = [known, check_source_objects(job, snapshot)?].concat();
-    let ((dangling, _), (lost, _), ()) = tokio::try_join!(
+    let ((dangling, _), (lost, _), (active, _), ()) = tokio::try_join!(
         refuse_dangling(job, snapshot, Some(&snapshot.providers)),
         refuse_dependents_lost(job, snapshot),
+        refuse_active_owners(job, snapshot),
         warn_of_outdated_versions(job, snapshot),
     )?;
-    refusals.extend(dangling);
-    refusals.extend(lost);
+    refusals.extend(dangling.into_iter().chain(lost).chain(active));
     // Plugins report their findings whatever else is wrong.
     let checked = calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await;
     if refusals.is_empty() { checked } else { Err(Failure::Refused(refusals)) }

@@ -6,8 +6,8 @@ use pivot_core::KindLabels;
 use pivot_engine::{Event, Failure, Setup, Stop, Watcher, diagnosis};
 use serde_json::{Value, json};
 
-use crate::dangling;
 use crate::stage::{CLUSTERS, Stage, key, kind, picture};
+use crate::{dangling, gitops};
 
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
@@ -67,6 +67,11 @@ async fn diagnosis_reports_all_problems_at_once() {
     let stage = dangling::stage();
     stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
     assert_eq!(diagnose(&stage).await.0, ["already-paused", "would-dangle", "would-dangle"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn active_gitops_owners_are_problems() {
+    assert_eq!(diagnose(&gitops::stage_with_owner()).await.0, ["gitops-active"]);
 }
 
 #[tokio::test(start_paused = true)]

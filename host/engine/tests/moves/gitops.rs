@@ -33,7 +33,7 @@ fn stage() -> Stage {
 }
 
 /// The stage, with the owner in the source.
-fn stage_with_owner() -> Stage {
+pub(crate) fn stage_with_owner() -> Stage {
     let stage = stage();
     stage.source.add_kind(kind(GROUP, "Kustomization", "kustomizations", KindLabels::default()));
     stage.source.add_namespace("flux-system");
