@@ -2,7 +2,7 @@
 //!
 //! A set that is half applied continues from the other side, perhaps applying resources twice.
 
-use pivot_sdk::{Finding, Object};
+use pivot_sdk::{Finding, Kind, Object};
 use serde_json::Value;
 
 use crate::report::Report;
@@ -15,16 +15,18 @@ const LASTING: [&str; 2] = ["WrongSecretType", "InvalidResource"];
 
 /// Checks a ClusterResourceSet or a binding.
 pub(crate) fn check_addon(object: &Object, report: &mut Report<'_>) {
-    let kind = object.kind();
-    if kind.group != GROUP {
-        return;
-    }
-    let finding = match &*kind.kind {
+    let finding = match &*object.kind().kind {
+        _ if !is_addon(&object.kind()) => None,
         "ClusterResourceSet" => check_set(object),
         "ClusterResourceSetBinding" => check_binding(object),
         _ => None,
     };
     add_to_report(object, finding, report);
+}
+
+/// Returns true for kinds of ClusterResourceSets.
+pub(crate) fn is_addon(kind: &Kind) -> bool {
+    kind.group == GROUP
 }
 
 fn add_to_report(object: &Object, finding: Option<Finding>, report: &mut Report<'_>) {

@@ -22,6 +22,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+use pivot_sdk::Kind;
 use pivot_sdk::prelude::*;
 
 pub use groups::GROUPS;
@@ -62,7 +63,7 @@ impl Plugin for Readiness {
         };
         let mut report = Report::new(self, side);
         if self.is_checked(Area::Providers) {
-            providers::check_providers(point, &mut report)?;
+            providers::check_providers(point, &self.deployments, &mut report)?;
         }
         if self.is_checked(Area::Definitions) && point == Point::BeforePause {
             definitions::check_definitions(moving, &mut report)?;
@@ -70,18 +71,47 @@ impl Plugin for Readiness {
         if self.is_checked(Area::Packages) {
             packages::check_packages(side, &self.package_namespaces, &mut report)?;
         }
-        let scene = Scene::read(side, moving, self)?;
+        let scene = Scene::read(side, moving, |kind| self.judges(kind))?;
         for object in scene.reconciled_objects() {
             health::check_conditions(object, point, &mut report);
             rollouts::check_rollout(object, point, &mut report);
             addons::check_addon(object, &mut report);
             self.check_extra(object, &mut report);
         }
+        if point == Point::BeforePause {
+            report.side = Side::Target;
+            self.check_existing_target(moving, &mut report)?;
+        }
         Ok(report.into_findings())
     }
 }
 
 impl Readiness {
+    /// Checks packages of the target, and objects that the move finds there. Found after the resume, their problems would
+    /// come too late.
+    fn check_existing_target(&self, moving: &Move, report: &mut Report<'_>) -> Result<()> {
+        if self.is_checked(Area::Packages) {
+            packages::check_packages(report.side, &self.package_namespaces, report)?;
+        }
+        let scene =
+            Scene::read(report.side, moving, |kind| addons::is_addon(kind) || self.wants_conditions(kind))?;
+        for object in scene.reconciled_objects() {
+            addons::check_addon(object, report);
+            self.check_extra(object, report);
+        }
+        Ok(())
+    }
+
+    /// Returns true if objects of this kind are checked.
+    fn judges(&self, kind: &Kind) -> bool {
+        scene::CHECKED_KINDS.contains(kind) || status::is_control_plane(kind) || self.wants_conditions(kind)
+    }
+
+    /// Returns true if the operator wants additional conditions of this kind.
+    fn wants_conditions(&self, kind: &Kind) -> bool {
+        self.extra.iter().any(|extra| extra.kind.matches(kind))
+    }
+
     /// Checks the operator's additional conditions.
     fn check_extra(&self, object: &Object, report: &mut Report<'_>) {
         for extra in self.extra.iter().filter(|extra| extra.kind.matches(&object.kind())) {

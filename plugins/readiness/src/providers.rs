@@ -1,9 +1,10 @@
-//! Providers' Deployments, found by the label that clusterctl and every provider's manifests set.
+//! Providers' Deployments, found by the label that clusterctl and every provider's manifests set, and those that the operator
+//! names.
 
 use std::collections::BTreeSet;
 
 use pivot_sdk::objects::{self, Query};
-use pivot_sdk::{Finding, Kind, Object, Point, Result, Side};
+use pivot_sdk::{Finding, Kind, Object, Point, Result, Side, context};
 
 use crate::report::Report;
 use crate::settings::Area;
@@ -14,17 +15,25 @@ pub(crate) const DEPLOYMENT: Kind = Kind::new("apps", "Deployment");
 const PROVIDER: &str = "cluster.x-k8s.io/provider";
 
 /// Checks the target's providers at each point, and the source's before the pause.
-pub(crate) fn check_providers(point: Point, report: &mut Report<'_>) -> Result<()> {
+pub(crate) fn check_providers(
+    point: Point,
+    wanted: &BTreeSet<String>,
+    report: &mut Report<'_>,
+) -> Result<()> {
     let sides: &[Side] = if point == Point::BeforePause { &Side::BOTH } else { &[Side::Target] };
     let queries: Vec<Query> =
         sides.iter().map(|side| Query::for_kind(*side, &DEPLOYMENT).in_all_namespaces()).collect();
     let mut names: Vec<BTreeSet<String>> = Vec::new();
     for (side, answer) in sides.iter().zip(objects::read_all(&queries)) {
         let mut all = report_if_unreadable(answer, Area::Providers, *side, &DEPLOYMENT, report)?;
+        if *side == Side::Target && context::is_cluster(Side::Target) {
+            check_wanted(&all, wanted, report);
+        }
         all.retain(|deployment| deployment.label(PROVIDER).is_some());
         all.sort_by_key(Object::key);
         for deployment in &all {
-            if let Some(finding) = check_deployment(deployment, *side) {
+            let subject = format!("provider {}", deployment.label(PROVIDER).unwrap_or_default());
+            if let Some(finding) = check_deployment(deployment, &subject, *side) {
                 report.add_finding(Area::Providers, finding.on_object(deployment));
             }
         }
@@ -47,8 +56,29 @@ pub(crate) fn check_providers(point: Point, report: &mut Report<'_>) -> Result<(
     Ok(())
 }
 
-fn check_deployment(deployment: &Object, side: Side) -> Option<Finding> {
-    let provider = deployment.label(PROVIDER).unwrap_or_default();
+/// Checks the Deployments of the target that the operator names.
+fn check_wanted(all: &[Object], wanted: &BTreeSet<String>, report: &mut Report<'_>) {
+    for name in wanted {
+        let subject = format!("Deployment {name}");
+        let is_named = |it: &&Object| {
+            name.split_once('/').is_some_and(|(ns, name)| it.namespace() == Some(ns) && it.name() == name)
+        };
+        // The check of its provider covers a labelled Deployment.
+        let finding = match all.iter().find(is_named) {
+            Some(found) if found.label(PROVIDER).is_some() => None,
+            Some(found) => check_deployment(found, &subject, Side::Target).map(|it| it.on_object(found)),
+            None => Some(
+                Finding::wait("deployment-missing", format!("{subject} is not in the target"))
+                    .with_remedy("install it there, or remove it from the configuration of readiness"),
+            ),
+        };
+        if let Some(finding) = finding {
+            report.add_finding(Area::Providers, finding);
+        }
+    }
+}
+
+fn check_deployment(deployment: &Object, subject: &str, side: Side) -> Option<Finding> {
     let place = side.as_str();
     let (namespace, name) = (deployment.namespace().unwrap_or_default(), deployment.name());
     let pods = |finding: Finding| {
@@ -58,7 +88,7 @@ fn check_deployment(deployment: &Object, side: Side) -> Option<Finding> {
     let wanted = status::number_at(deployment, &["/spec/replicas"]).unwrap_or(1);
     let count = |pointer| status::number_at(deployment, &[pointer]).unwrap_or(0);
     if wanted == 0 {
-        let message = format!("provider {provider} of the {place} is scaled to zero");
+        let message = format!("{subject} of the {place} is scaled to zero");
         return Some(match side {
             Side::Source => Finding::warn("provider-off", message).with_remedy(
                 "nothing there answers the pause: start it, or move with --accept pause-unchecked",
@@ -70,16 +100,16 @@ fn check_deployment(deployment: &Object, side: Side) -> Option<Finding> {
     }
     if status::condition_status(deployment, "Progressing") == "False" {
         let why = status::condition_reason(deployment, "Progressing");
-        let message = format!("the roll-out of provider {provider} of the {place} is stuck: {why}");
+        let message = format!("the roll-out of {subject} of the {place} is stuck: {why}");
         return Some(pods(Finding::stop("provider-stuck", message)));
     }
     if status::condition_status(deployment, "Available") != "True" {
-        let message = format!("provider {provider} of the {place} is not available");
+        let message = format!("{subject} of the {place} is not available");
         return Some(pods(Finding::wait("provider-unavailable", message)));
     }
     let updated = count("/status/updatedReplicas");
     if status::is_unobserved(deployment) || updated < wanted || count("/status/replicas") > updated {
-        let message = format!("provider {provider} of the {place} is being rolled out");
+        let message = format!("{subject} of the {place} is being rolled out");
         return Some(pods(Finding::wait("provider-rolling-out", message)));
     }
     None

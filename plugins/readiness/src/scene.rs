@@ -6,11 +6,9 @@ use pivot_sdk::objects::{self, Query};
 use pivot_sdk::{Key, Kind, Move, Object, Result, Side};
 
 use crate::groups::CORE;
-use crate::settings::Readiness;
-use crate::status;
 
 /// Kinds that are always checked.
-const CHECKED_KINDS: [Kind; 7] = [
+pub(crate) const CHECKED_KINDS: [Kind; 7] = [
     Kind::new(CORE, "Cluster"),
     Kind::new(CORE, "Machine"),
     Kind::new(CORE, "MachineDeployment"),
@@ -29,10 +27,10 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// Reads kind by kind, not object by object: one query per machine would be too many.
-    pub(crate) fn read(side: Side, moving: &Move, settings: &Readiness) -> Result<Self> {
+    pub(crate) fn read(side: Side, moving: &Move, is_checked: impl Fn(&Kind) -> bool) -> Result<Self> {
         let keys: BTreeSet<&Key> = moving.objects.iter().collect();
         let kinds: BTreeSet<&Kind> =
-            keys.iter().map(|key| &key.kind).filter(|k| is_checked_kind(k, settings)).collect();
+            keys.iter().map(|key| &key.kind).filter(|kind| is_checked(kind)).collect();
         let queries: Vec<Query> = kinds.iter().map(|kind| Query::for_kind(side, kind)).collect();
         let mut found = Vec::new();
         for (kind, answer) in kinds.iter().zip(objects::read_all(&queries)) {
@@ -55,12 +53,6 @@ impl Scene {
             !is_paused(object) && cluster.is_none_or(|cluster| !self.paused.contains(&cluster))
         })
     }
-}
-
-fn is_checked_kind(kind: &Kind, settings: &Readiness) -> bool {
-    CHECKED_KINDS.contains(kind)
-        || status::is_control_plane(kind)
-        || settings.extra.iter().any(|extra| extra.kind.matches(kind))
 }
 
 fn is_cluster(object: &Object) -> bool {

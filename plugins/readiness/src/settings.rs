@@ -79,6 +79,8 @@ pub struct Readiness {
     pub severity: BTreeMap<Area, Weight>,
     /// The namespaces of the PackageInstalls that count; all if not set.
     pub package_namespaces: Vec<Glob>,
+    /// Deployments of the target that must be available, as NAMESPACE/NAME.
+    pub deployments: BTreeSet<String>,
     /// Additional conditions.
     pub extra: Vec<Extra>,
 }
@@ -100,6 +102,9 @@ impl Readiness {
             if conditions.is_empty() {
                 return wrong("it names no condition; list those that must be true".into());
             }
+        }
+        if let Some(name) = self.deployments.iter().find(|name| !name.contains('/')) {
+            return Err(Error::invalid(format!("configuration: deployments: {name} is not NAMESPACE/NAME")));
         }
         match self.severity.keys().find(|area| self.skip.contains(area)) {
             Some(area) => Err(Error::invalid(format!(

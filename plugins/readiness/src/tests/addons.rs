@@ -23,6 +23,13 @@ fn invalid_resource_set_stops_the_move() {
 }
 
 #[test]
+fn existing_resource_sets_of_target_are_checked() {
+    let mut harness = Harness::<Readiness>::new();
+    harness.add_to_source(set("Applied", "True")).add_to_target(set("Failed", "False"));
+    assert_eq!(told(&harness.check(Point::BeforePause).unwrap()), ["wait resources-not-applied"]);
+}
+
+#[test]
 fn resource_set_without_clusters_is_fine() {
     assert_eq!(before(&[addon("ClusterResourceSet", json!({}))]), []);
 }

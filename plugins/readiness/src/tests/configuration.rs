@@ -54,6 +54,19 @@ fn additional_conditions_must_be_present() {
 }
 
 #[test]
+fn additional_conditions_count_in_target_before_pause() {
+    let machine = |ready| {
+        let status = json!({"status": {"conditions": conditions(&[("Ready", ready)])}});
+        object("infrastructure.cluster.x-k8s.io", "Metal3Machine", "m", status)
+    };
+    let extra = json!({"kind": "*.infrastructure.cluster.x-k8s.io", "conditions": ["Ready"]});
+    let mut harness = Harness::<Readiness>::new();
+    harness.set_config(json!({"extra": [extra]}));
+    harness.add_to_source(machine("True")).add_to_target(machine("False"));
+    assert_eq!(told(&harness.check(Point::BeforePause).unwrap()), ["wait condition-not-true"]);
+}
+
+#[test]
 fn configuration_error_has_its_position() {
     for (config, wrong) in [
         (
@@ -64,6 +77,7 @@ fn configuration_error_has_its_position() {
             json!({"extra": [{"kind": "Machine.cluster.x-k8s.io", "conditions": []}]}),
             "extra[0]: it names no condition",
         ),
+        (json!({"deployments": ["webhook"]}), "deployments: webhook is not NAMESPACE/NAME"),
         (json!({"extra": [{"kind": "Machine.cluster.x-k8s.io"}]}), "extra[0]: missing field `conditions`"),
         (
             json!({"skip": ["machine"]}),

@@ -34,6 +34,14 @@ fn check_waits_for_unreconciled_packages() {
 }
 
 #[test]
+fn packages_of_target_are_checked_before_pause() {
+    let mut harness = Harness::<Readiness>::new();
+    harness.add_to_target(package("tkg-system", json!({}), json!({})));
+    let found = harness.check(Point::BeforePause).unwrap();
+    assert_eq!(told(&found), ["wait package-not-reconciled"]);
+}
+
+#[test]
 fn failed_package_is_reported_with_reason() {
     let status = json!({
         "conditions": conditions(&[("ReconcileFailed", "True")]), "usefulErrorMessage": "kapp: timed out",

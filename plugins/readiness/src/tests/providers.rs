@@ -87,6 +87,30 @@ fn deployments_without_provider_label_are_ignored() {
     assert_eq!(found(Side::Target, other), [""; 0]);
 }
 
+#[test]
+fn named_deployments_must_be_available_in_target() {
+    let named = |status: Value| {
+        let metadata = json!({"name": "webhook", "namespace": "cert-manager", "labels": null});
+        deployment("", json!({"metadata": metadata, "status": status}))
+    };
+    let mut harness = Harness::<Readiness>::new();
+    harness.set_config(json!({"deployments": ["cert-manager/webhook"]}));
+    assert_eq!(told(&harness.check(Point::BeforePause).unwrap()), ["wait deployment-missing"]);
+    harness.add_to_target(named(json!({"conditions": []})));
+    let found = harness.check(Point::BeforePause).unwrap();
+    assert_eq!(told(&found), ["wait provider-unavailable"]);
+    assert_eq!(found[0].message, "Deployment cert-manager/webhook of the target is not available");
+    harness.add_to_target(named(json!({})));
+    assert_eq!(harness.check(Point::BeforePause).unwrap(), []);
+}
+
+#[test]
+fn named_deployments_are_not_wanted_in_directories() {
+    let mut harness = Harness::<Readiness>::new();
+    harness.set_config(json!({"deployments": ["cert-manager/webhook"]})).make_directory(Side::Target);
+    assert_eq!(harness.check(Point::BeforePause).unwrap(), []);
+}
+
 /// Closed, then opened while the move waits.
 #[test]
 fn available_provider_ends_the_wait() {
