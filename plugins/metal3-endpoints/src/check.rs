@@ -9,7 +9,8 @@ use crate::setup::Setup;
 use crate::{Metal3Endpoints, addresses, endpoint, gather, images, serving};
 
 pub(crate) fn check_point(config: &Metal3Endpoints, point: Point, moving: &Move) -> Result<Vec<Finding>> {
-    if point == Point::Other || moving.of_kind(&HOST).next().is_none() {
+    let has_target = context::is_cluster(Side::Target);
+    if point == Point::Other || !has_target || moving.of_kind(&HOST).next().is_none() {
         return Ok(Vec::new());
     }
     let (source, target) = gather::read_both_sides(config)?;

@@ -25,8 +25,9 @@ pub(crate) fn check_providers(
         sides.iter().map(|side| Query::for_kind(*side, &DEPLOYMENT).in_all_namespaces()).collect();
     let mut names: Vec<BTreeSet<String>> = Vec::new();
     for (side, answer) in sides.iter().zip(objects::read_all(&queries)) {
+        let is_readable = answer.is_ok();
         let mut all = report_if_unreadable(answer, Area::Providers, *side, &DEPLOYMENT, report)?;
-        if *side == Side::Target && context::is_cluster(Side::Target) {
+        if is_readable && *side == Side::Target && context::is_cluster(Side::Target) {
             check_wanted(&all, wanted, report);
         }
         all.retain(|deployment| deployment.label(PROVIDER).is_some());

@@ -34,8 +34,14 @@ impl Scene {
         let queries: Vec<Query> = kinds.iter().map(|kind| Query::for_kind(side, kind)).collect();
         let mut found = Vec::new();
         for (kind, answer) in kinds.iter().zip(objects::read_all(&queries)) {
-            let all = answer
-                .map_err(|error| error.with_context(format!("reading {kind} of the {}", side.as_str())))?;
+            let all = match answer {
+                // The target doesn't have the kind yet.
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => {
+                    return Err(error.with_context(format!("reading {kind} of the {}", side.as_str())));
+                }
+                Ok(all) => all,
+            };
             // The namespace may also hold objects that stay.
             found.extend(all.into_iter().filter(|object| keys.contains(&object.key())));
         }

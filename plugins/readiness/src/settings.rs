@@ -103,7 +103,8 @@ impl Readiness {
                 return wrong("it names no condition; list those that must be true".into());
             }
         }
-        if let Some(name) = self.deployments.iter().find(|name| !name.contains('/')) {
+        let is_name = |name: &&String| name.split('/').filter(|part| !part.is_empty()).count() == 2;
+        if let Some(name) = self.deployments.iter().find(|name| !is_name(name)) {
             return Err(Error::invalid(format!("configuration: deployments: {name} is not NAMESPACE/NAME")));
         }
         match self.severity.keys().find(|area| self.skip.contains(area)) {

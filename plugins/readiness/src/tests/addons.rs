@@ -30,6 +30,18 @@ fn existing_resource_sets_of_target_are_checked() {
 }
 
 #[test]
+fn target_without_the_kind_is_fine() {
+    let (mut harness, set) = (Harness::<Readiness>::new(), set("Applied", "True"));
+    harness.add_to_source(&set);
+    harness.fail_reads(
+        pivot_sdk::Side::Target,
+        &set.kind(),
+        pivot_sdk::Error::new("not-found", "no such kind"),
+    );
+    assert_eq!(harness.check(Point::BeforePause).unwrap(), []);
+}
+
+#[test]
 fn resource_set_without_clusters_is_fine() {
     assert_eq!(before(&[addon("ClusterResourceSet", json!({}))]), []);
 }

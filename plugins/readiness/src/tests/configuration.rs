@@ -78,6 +78,8 @@ fn configuration_error_has_its_position() {
             "extra[0]: it names no condition",
         ),
         (json!({"deployments": ["webhook"]}), "deployments: webhook is not NAMESPACE/NAME"),
+        (json!({"deployments": ["a/"]}), "deployments: a/ is not NAMESPACE/NAME"),
+        (json!({"deployments": ["a/b/c"]}), "deployments: a/b/c is not NAMESPACE/NAME"),
         (json!({"extra": [{"kind": "Machine.cluster.x-k8s.io"}]}), "extra[0]: missing field `conditions`"),
         (
             json!({"skip": ["machine"]}),
@@ -93,7 +95,7 @@ fn configuration_error_has_its_position() {
         ),
         (
             json!({"skips": []}),
-            "unknown field `skips`, expected one of `skip`, `severity`, `package-namespaces`, `extra`",
+            "unknown field `skips`, expected one of `skip`, `severity`, `package-namespaces`, `deployments`, `extra`",
         ),
     ] {
         let error = ask(config.clone(), &[]).unwrap_err().to_string();

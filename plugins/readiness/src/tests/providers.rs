@@ -105,6 +105,14 @@ fn named_deployments_must_be_available_in_target() {
 }
 
 #[test]
+fn unreadable_deployments_are_not_missing() {
+    let mut harness = Harness::<Readiness>::new();
+    harness.set_config(json!({"deployments": ["cert-manager/webhook"]}));
+    harness.fail_reads(Side::Target, &DEPLOYMENT, Error::new("forbidden", "deployments.apps is forbidden"));
+    assert_eq!(told(&harness.check(Point::BeforePause).unwrap()), ["warn not-readable"]);
+}
+
+#[test]
 fn named_deployments_are_not_wanted_in_directories() {
     let mut harness = Harness::<Readiness>::new();
     harness.set_config(json!({"deployments": ["cert-manager/webhook"]})).make_directory(Side::Target);
