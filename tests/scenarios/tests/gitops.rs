@@ -31,7 +31,8 @@ async fn paste(stage: &Stage, remedy: &str) {
     let kubeconfig = source.kubeconfig().display();
     let prefix = format!("kubectl --kubeconfig {kubeconfig} ");
     assert!(command.starts_with(&prefix), "{command}");
-    let object = " patch -n flux-system kustomization.kustomize.toolkit.fluxcd.io clusters --type merge -p '";
+    let object = " patch -n flux-system kustomization.kustomize.toolkit.fluxcd.io clusters \
+        --field-manager flux-client-side-apply --type merge -p '";
     let (_, patch) = command.split_once(object).unwrap_or_else(|| panic!("{command}"));
     let patch: Value = serde_json::from_str(patch.trim_end_matches('\'')).unwrap();
     let kinds = source.kinds().await.unwrap();

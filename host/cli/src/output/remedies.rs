@@ -77,8 +77,7 @@ pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
 
 /// Pauses the Clusters of a source that went back, beginning with the first.
 fn pause_each(cluster: &Key, clusters: usize) -> Remedy {
-    let pause = ["--type", "merge", "-p", r#"{"spec":{"paused":true}}"#];
-    let command = Kubectl::object(Side::Source, "patch", cluster, &pause);
+    let command = Kubectl::patch(Side::Source, cluster, r#"{"spec":{"paused":true}}"#);
     let after = if clusters > 1 { ", and so with the others that are named" } else { "" };
     Remedy::kubectl("if the target runs it, too, pause it in the source: ", command, after)
 }

@@ -25,6 +25,9 @@ const HELM: &str = "helm.toolkit.fluxcd.io";
 /// Namespace of Argo CD's own Applications, unless it was installed elsewhere.
 const ARGO_NAMESPACE: &str = "argocd";
 
+/// Label of the objects that Cluster API creates for a Cluster with a class.
+const TOPOLOGY_OWNED: &str = "topology.cluster.x-k8s.io/owned";
+
 /// Kind, namespace and name of an owner.
 type Name<'a> = (&'a str, Option<&'a str>, &'a str);
 
@@ -37,7 +40,13 @@ struct Tool {
     is_active: fn(&Value) -> bool,
     /// Merge patch that suspends an owner.
     suspend: &'static str,
+    /// Field manager of the patch. Flux undoes patches by kubectl of owners that it applies itself:
+    /// fluxcd/kustomize-controller, internal/controller/kustomization_controller.go, apply.
+    manager: Option<&'static str>,
 }
+
+/// Lists in which owners of Flux and of Argo CD name the objects that they apply.
+const LISTS: [&str; 2] = ["/status/inventory/entries", "/status/resources"];
 
 const TOOLS: [Tool; 4] = [
     // fluxcd/pkg, ssa/manager.go, SetOwnerLabels
@@ -47,6 +56,7 @@ const TOOLS: [Tool; 4] = [
         find_owner: |object| find_flux_owner(object, KUSTOMIZE, "Kustomization"),
         is_active: is_flux_active,
         suspend: r#"{"spec":{"suspend":true}}"#,
+        manager: Some("flux-client-side-apply"),
     },
     // fluxcd/helm-controller, internal/postrender/common_renderer.go, originLabels
     // fluxcd/helm-controller, internal/controller/helmrelease_controller.go, Reconcile
@@ -55,6 +65,7 @@ const TOOLS: [Tool; 4] = [
         find_owner: |object| find_flux_owner(object, HELM, "HelmRelease"),
         is_active: is_flux_active,
         suspend: r#"{"spec":{"suspend":true}}"#,
+        manager: Some("flux-client-side-apply"),
     },
     // argoproj/argo-cd, util/argo/resource_tracking.go, BuildAppInstanceValue
     // argoproj/argo-cd, controller/appcontroller.go, autoSync and canProcessApp
@@ -63,6 +74,7 @@ const TOOLS: [Tool; 4] = [
         find_owner: find_application,
         is_active: is_application_active,
         suspend: r#"{"metadata":{"annotations":{"argocd.argoproj.io/skip-reconcile":"true"}}}"#,
+        manager: None,
     },
     // projectsveltos/libsveltos, lib/deployer/applier.go, GetResource
     // projectsveltos/addon-controller, controllers/profile_utils.go, updateClusterSummary: of a profile that is paused, or changed to
@@ -72,6 +84,7 @@ const TOOLS: [Tool; 4] = [
         find_owner: find_profile,
         is_active: |owner| owner.pointer("/spec/syncMode").is_none_or(|mode| mode != "DryRun"),
         suspend: r#"{"spec":{"syncMode":"DryRun"}}"#,
+        manager: None,
     },
 ];
 
@@ -103,7 +116,7 @@ fn is_application_active(owner: &Value) -> bool {
     !is_skipped && automated.is_some_and(|policy| policy.get("enabled") != Some(&Value::Bool(false)))
 }
 
-/// A Profile applies only objects of its own namespace: projectsveltos/addon-controller, controllers/handlers_utils.go,
+/// A Profile applies only objects of the same namespace: projectsveltos/addon-controller, controllers/handlers_utils.go,
 /// isResourceNamespaceValid.
 fn find_profile(object: &Object) -> Option<Name<'_>> {
     let annotation = |key| object.meta.annotations.get(key).map(String::as_str);
@@ -118,7 +131,9 @@ fn find_profile(object: &Object) -> Option<Name<'_>> {
 
 /// Returns the key of the owner that a GitOps tool named on the object.
 pub fn find_owner(object: &Object) -> Option<Key> {
-    if object.meta.owner_references.iter().any(|owner| owner.controller == Some(true)) {
+    let has_controller = object.meta.owner_references.iter().any(|owner| owner.controller == Some(true));
+    // cluster-api, internal/controllers/topology/cluster/desired_state.go, templateToTemplate copies both from the class's templates.
+    if has_controller || object.meta.has_label(TOPOLOGY_OWNED) {
         return None;
     }
     // The author of the object chose the text, which becomes a part of a path.
@@ -152,11 +167,19 @@ pub fn refuse_active_owner(owner: &Object, applied: &[Key]) -> Result<Option<Ref
     let applied: Vec<&Key> = applied.iter().filter(|object| is_applied(&body, object)).collect();
     let tool = TOOLS.iter().find(|tool| tool.group == key.group_kind.group && (tool.is_active)(&body));
     let Some(tool) = tool.filter(|_| !applied.is_empty()) else { return Ok(None) };
+    // Anyone who can write an object can label it.
+    let applies = match LISTS.iter().any(|list| body.pointer(list).is_some()) {
+        true => "applies",
+        false => "applies, as their labels or annotations say,",
+    };
     let message = format!(
-        "{key} isn't suspended, and applies {}, which move: it would create them again in the source",
+        "{key} isn't suspended, and {applies} {}, which move: it would create them again in the source",
         some_of(&applied, MAX_LISTED_NAMES)
     );
-    let suspend = Kubectl::object(Side::Source, "patch", &key, &["--type", "merge", "-p", tool.suspend]);
+    let suspend = match tool.manager {
+        Some(manager) => Kubectl::patch_as(manager, Side::Source, &key, tool.suspend),
+        None => Kubectl::patch(Side::Source, &key, tool.suspend),
+    };
     // argoproj/argo-cd, applicationset/controllers/applicationset_controller.go, createOrUpdateInCluster
     let after = match owner.meta.owner_references.iter().any(|owner| owner.kind == "ApplicationSet") {
         true => "; its ApplicationSet undoes that unless spec.preservedFields.annotations has the annotation",
@@ -180,8 +203,9 @@ fn is_applied(owner: &Value, object: &Key) -> bool {
         fields.iter().all(|(field, expected)| text(field) == *expected)
     };
     let list = |path| owner.pointer(path).and_then(Value::as_array);
-    list("/status/inventory/entries").is_none_or(|all| all.iter().any(of_flux))
-        && list("/status/resources").is_none_or(|all| all.iter().any(of_argo))
+    let [flux, argo] = LISTS;
+    list(flux).is_none_or(|all| all.iter().any(of_flux))
+        && list(argo).is_none_or(|all| all.iter().any(of_argo))
 }
 
 #[cfg(test)]

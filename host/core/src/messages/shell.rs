@@ -51,6 +51,16 @@ impl Kubectl {
         Self::new(side, words)
     }
 
+    /// A merge patch of one object.
+    pub fn patch(side: Side, key: &Key, patch: &str) -> Self {
+        Self::object(side, "patch", key, &["--type", "merge", "-p", patch])
+    }
+
+    /// A merge patch of one object with another field manager than kubectl's.
+    pub(crate) fn patch_as(manager: &str, side: Side, key: &Key, patch: &str) -> Self {
+        Self::object(side, "patch", key, &["--field-manager", manager, "--type", "merge", "-p", patch])
+    }
+
     /// A command of these words.
     pub fn new<'a>(side: Side, words: impl IntoIterator<Item = &'a str>) -> Self {
         Self { side, flags: Vec::new(), words: words.into_iter().map(str::to_owned).collect() }

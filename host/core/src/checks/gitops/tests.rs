@@ -52,6 +52,9 @@ fn owners_are_read_from_metadata() {
         assert_eq!(find(&metadata).as_deref(), Some(expected), "an owner that is no controller");
         metadata["ownerReferences"][0]["controller"] = json!(true);
         assert_eq!(find(&metadata), None, "a controller copied it: {metadata}");
+        metadata["ownerReferences"] = json!([]);
+        metadata["labels"]["topology.cluster.x-k8s.io/owned"] = json!("");
+        assert_eq!(find(&metadata), None, "copied from the class: {metadata}");
     }
 }
 
@@ -131,9 +134,9 @@ fn refusal_names_owner_objects_and_command() {
         ["a", "b", "c", "d", "e"].map(|name| Key { name: name.into(), ..cluster(&json!({})).key() });
     let refusal =
         refuse_active_owner(&owner(kustomize, "Kustomization", &json!({})), &objects).unwrap().unwrap();
-    let words = "source: Kustomization flux/apps isn't suspended, and applies Cluster ns/a, Cluster ns/b, Cluster ns/c and 2 more, \
+    let words = "source: Kustomization flux/apps isn't suspended, and applies, as their labels or annotations say, Cluster ns/a, Cluster ns/b, Cluster ns/c and 2 more, \
         which move: it would create them again in the source; suspend it: `kubectl patch -n flux \
-        kustomization.kustomize.toolkit.fluxcd.io apps --type merge -p '{\"spec\":{\"suspend\":true}}'`";
+        kustomization.kustomize.toolkit.fluxcd.io apps --field-manager flux-client-side-apply --type merge -p '{\"spec\":{\"suspend\":true}}'`";
     assert_eq!(refusal.to_string(), words);
     let set =
         json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "s", "uid": "u"}]);

@@ -100,8 +100,8 @@ fn each_risk_had_a_field_in_format_4() {
         "sourceIsOff": true,
     });
     let accept = Record::parse(&record.to_string()).unwrap().scope.accept;
-    // A risk that came with format 5.
-    let is_old = |risk: &Risk| risk.is_of_scope() && *risk != Risk::Dangling;
+    // Risks that came with format 5.
+    let is_old = |risk: &Risk| risk.is_of_scope() && ![Risk::Dangling, Risk::Gitops].contains(risk);
     let of_scope = Risk::ALL.into_iter().filter(is_old);
     assert!(accept.iter().map(|(risk, _)| risk).eq(of_scope));
     assert!(accept.iter().all(|(risk, kinds)| kinds.len() == usize::from(risk.takes_kinds())));
