@@ -139,7 +139,7 @@ async fn provider_scaled_down_stops_before_commit() {
     let deployments = Api::<Deployment>::namespaced(target.client(), "ipam-system");
     deployments.patch("ipam", &PatchParams::default(), &replicas).await.unwrap();
     lift(&stage, "shop").await;
-    let told = "IPPool shop/c in the target: no Deployment of ipam-metal3 is available";
+    let told = "IPPool shop/c in the target: not all Deployments of ipam-metal3 are available";
     let ended = run.end().await.unwrap().ends_with(4).unwrap();
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     assert!(ended.stderr.contains("--accept unseen=IPPool.ipam.metal3.io"), "{}", ended.stderr);

@@ -76,7 +76,7 @@ impl Provider {
     }
 
     /// Returns the provider as its Deployments are labelled.
-    fn deployment_label(&self) -> Option<String> {
+    pub fn deployment_label(&self) -> Option<String> {
         let prefix = match self.kind_of.as_str() {
             "CoreProvider" => "",
             "BootstrapProvider" => "bootstrap-",

@@ -19,7 +19,7 @@ use crate::check::target_providers;
 /// Most providers that a note names.
 const MAX_NAMED: usize = 3;
 
-/// Waits until each provider of these kinds has an available Deployment. Providers without any that the user can read are not judged:
+/// Waits until the Deployments of the providers of these kinds are available. Providers without any that the user can read are not judged:
 /// their controllers may run as other processes.
 pub(crate) async fn wait_for_deployments(
     job: &Job,
@@ -52,7 +52,7 @@ pub(crate) async fn wait_for_deployments(
     let mut missing = Vec::new();
     for ((provider, objects), result) in judged.iter().zip(results) {
         if !result? {
-            let what = format!("no Deployment of {provider} is available");
+            let what = format!("not all Deployments of {provider} are available");
             let names = objects.iter().map(|object| job.target.own_name(object));
             missing.extend(names.map(|name| Awaited::for_object(&name, Side::Target, &what)));
         }
@@ -63,7 +63,7 @@ pub(crate) async fn wait_for_deployments(
     if !judged.is_empty() {
         let names: Vec<&String> = judged.into_iter().map(|(provider, _)| provider).collect();
         let text = format!(
-            "controllers of {} give no sign on paused copies, but a Deployment of each provider is available in the target",
+            "controllers of {} give no sign on paused copies, but their Deployments are available in the target",
             some_of(&names, MAX_NAMED)
         );
         job.report(Event::note("provider-available", text));
@@ -71,7 +71,7 @@ pub(crate) async fn wait_for_deployments(
     Ok(())
 }
 
-/// Waits until one of these Deployments of a provider is available. Returns false if none is in time.
+/// Waits until these Deployments of a provider are available. Returns false if one isn't in time.
 async fn wait_until_available(
     job: &Job,
     provider: &str,
@@ -84,11 +84,23 @@ async fn wait_until_available(
         Ok((!deployment.runs(provider)).then(|| "no Pod of it is available".to_owned()))
     };
     let kind = job.core_kind(Side::Target, "apps", "Deployment")?.clone();
-    let wanted = [(kind, WantedObjects::one_of_each([deployments.clone()]))].into();
+    // Each is needed: Azure's provider has one for its own controllers and one for Azure Service Operator.
+    let each = deployments.iter().map(|deployment| [deployment.clone()].into());
+    let wanted = [(kind.clone(), WantedObjects::one_of_each(each))].into();
     let waits = (&job.halter, &job.parking);
     match wait::wait_for_objects(&job.target, wanted, &lacks, timeout, waits, &*job.watcher).await {
         // A user with permission to list Deployments, and not to watch them, gets no later state.
-        Err(Failure::TimedOut(_) | Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(false),
-        result => result.map(|()| true),
+        Err(Failure::TimedOut(_) | Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+            return Ok(false);
+        }
+        result => result?,
     }
+    // The wait ends for a Deployment that is deleted, too.
+    for deployment in deployments {
+        match job.target.get(&kind, deployment).await? {
+            Some(found) if lacks(&found)?.is_none() => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
 }

@@ -122,9 +122,16 @@ pub(crate) async fn find_deployments(job: &Job) -> Result<BTreeMap<String, BTree
         Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Vec::new(),
         metas => metas?,
     };
+    let inventory = read_inventory(job).await?.unwrap_or_default();
     let mut found: BTreeMap<String, BTreeSet<Key>> = BTreeMap::new();
     for (key, meta) in metas {
         let provider = meta.labels.get(LABEL_PROVIDER).cloned().unwrap_or_default();
+        // Anyone who can create a Deployment can label it, but not in the namespace of a provider.
+        let mut listed = inventory.iter().filter(|it| it.deployment_label().as_deref() == Some(&provider));
+        let mut namespaces = listed.by_ref().map(|it| it.namespace.as_str()).peekable();
+        if namespaces.peek().is_some() && !namespaces.any(|name| key.namespace.as_deref() == Some(name)) {
+            continue;
+        }
         found.entry(provider).or_default().insert(key);
     }
     Ok(found)

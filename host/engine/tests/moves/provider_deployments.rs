@@ -7,7 +7,7 @@ use std::time::Duration;
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
 use pivot_core::records::record::Phase;
-use pivot_core::{GroupKind, Key};
+use pivot_core::{GroupKind, Key, KindLabels};
 use pivot_engine::{Event, Exit, Failure, Next, Setup, Watcher};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::run;
 use crate::signs;
-use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 use crate::target_checks::deploy;
 
 /// The codes of notes about providers.
@@ -109,7 +109,9 @@ async fn providers_scaled_down_stop_the_move() {
     assert_eq!((stop.exit, stop.phase), (Exit::PartWay, Some(Phase::Ready)), "{stop}");
     let told = stop.to_string();
     assert!(
-        told.contains("InfraCluster ns/c in the target: no Deployment of infrastructure-x is available"),
+        told.contains(
+            "InfraCluster ns/c in the target: not all Deployments of infrastructure-x are available"
+        ),
         "{told}"
     );
     assert_eq!(stop.next, [Next::Resume, Next::Rollback]);
@@ -121,7 +123,58 @@ async fn providers_scaled_down_stop_the_move() {
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 
-/// As when its node is drained.
+/// Azure's provider has a second one, for Azure Service Operator.
+#[tokio::test(start_paused = true)]
+async fn each_deployment_of_a_provider_is_needed() {
+    let stage = deployed();
+    deploy(&stage, "y", "infrastructure-x", &[]);
+    let _controllers = controllers(&stage.target);
+    scale_down_later(&stage);
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::NotSeen(_)), "{stop}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_deployments_are_not_available() {
+    let stage = deployed();
+    let mut controllers = controllers(&stage.target);
+    scale_down_later(&stage);
+    let target = stage.target.clone();
+    controllers.spawn(async move {
+        while target.body(&deployment()).is_none_or(|it| it["status"]["availableReplicas"] != 0) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        target.on_call(|_, _| None);
+        target.remove(&deployment()).unwrap();
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::NotSeen(_)), "{stop}");
+}
+
+/// A user of the target's cluster must not be able to stop the moves of others.
+#[tokio::test(start_paused = true)]
+async fn deployments_outside_of_their_provider_are_ignored() {
+    let stage = deployed();
+    let group = "clusterctl.cluster.x-k8s.io";
+    stage.target.add_kind(kind(group, "Provider", "providers", KindLabels::default()));
+    stage.target.add_namespace("tenant");
+    stage
+        .target
+        .insert(json!({"apiVersion": format!("{group}/v1beta2"), "kind": "Provider",
+            "metadata": {"name": "infrastructure-x", "namespace": "system"},
+            "providerName": "x", "type": "InfrastructureProvider", "version": "v1.0.0"}))
+        .unwrap();
+    let mut fake = stage.target.body(&deployment()).unwrap();
+    fake["metadata"]["namespace"] = json!("tenant");
+    fake["metadata"]["uid"] = json!("fake");
+    fake["status"]["availableReplicas"] = json!(0);
+    stage.target.insert(fake).unwrap();
+    let _controllers = controllers(&stage.target);
+    run::start(stage.setup()).await.unwrap();
+}
+
+/// A drained node has this effect.
 #[tokio::test(start_paused = true)]
 async fn providers_that_restart_are_waited_for() {
     let stage = deployed();
@@ -150,7 +203,7 @@ async fn evidence_of_providers_is_noted() {
     let forbidden = || Some(Fault::Before(PlaceError::Forbidden("no".into())));
     for (is_deployed, denied, expected) in [
         (true, "", &["provider-available"][..]),
-        // Its controllers may run as other processes.
+        // The controllers may run as other processes.
         (false, "", &["provider-unseen"]),
         (true, "Deployment", &["provider-unseen"]),
         (true, "CustomResourceDefinition", &[]),

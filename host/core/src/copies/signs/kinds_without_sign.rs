@@ -47,8 +47,8 @@ impl KindsWithoutSign {
     }
 }
 
-/// Returns true if a controller of the source watches the object: it has written a status. The controllers of templates are those of
-/// other kinds.
+/// Returns true if a controller of the source watches the object: the object has a status. Templates don't count, because the
+/// controllers of other kinds watch them.
 fn has_controller(source: &Object) -> Result<bool, ObjectError> {
     let GroupKind { group, kind } = &source.kind.group_kind;
     let is_left_out = group.is_empty() || kind.ends_with(TEMPLATE) || source.meta.has_annotation(MANAGED_BY);
