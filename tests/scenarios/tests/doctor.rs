@@ -23,7 +23,7 @@ async fn doctor_names_problems_and_changes_nothing() {
     let before = all(source, &[]).await;
     let host = Host::out_of(source.kubeconfig());
     let found = host.run(&["doctor"]).await.unwrap().ends_with(REFUSED).unwrap().document().unwrap();
-    assert_eq!((&found["kind"], codes(&found)), (&json!("Diagnosis"), vec!["no-plugin"]), "{found:#}");
+    assert_eq!((&found["kind"], codes(&found)), (&json!("Diagnosis"), vec!["needs-plugin"]), "{found:#}");
     let accepting = [&["doctor"][..], &shape::WITHOUT_PLUGIN].concat();
     let found = host.run(&accepting).await.unwrap().done().unwrap();
     assert!(codes(&found).is_empty() && found["summary"]["clusters"] == 1, "{found:#}");

@@ -1,4 +1,4 @@
-//! Checks a management cluster long before a move, alone or beside another one.
+//! Checks a management cluster long before a move, alone or next to another one.
 
 use pivot_core::Side;
 use pivot_core::plan::Plan;
@@ -25,6 +25,7 @@ impl Command<'_> {
         let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
+            progress.show_reported();
             return code;
         }
         let (plan, code) = match (result, progress.plan()) {

@@ -9,32 +9,56 @@ use pivot_core::messages::shell::Kubectl;
 use pivot_core::objects::names::GROUP_CLUSTER;
 use pivot_core::objects::pause;
 use pivot_core::records::cluster_identity::ClusterIdentity;
+use pivot_core::request::scope::Namespaces;
 use pivot_core::{Both, GroupKind, Key, Object, Side};
+use pivot_places::PlaceError;
 
+use crate::base::events::{Event, Watcher};
 use crate::base::kinds::Kinds;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::base::state::cluster_copies::read_identity;
 
-/// A pause of one Cluster.
-const PAUSE: [&str; 4] = ["--type", "merge", "-p", r#"{"spec":{"paused":true}}"#];
-
 /// Returns a refusal for each workload cluster that an unpaused Cluster describes on both sides.
 pub(crate) async fn find_active_in_both(
     sides: &Both<Handle>,
     kinds: &Kinds,
+    namespaces: &Namespaces,
+    watcher: &dyn Watcher,
 ) -> Result<Vec<Refusal>, Failure> {
-    let (here, there) =
-        tokio::try_join!(list_active(&sides.source, kinds), list_active(&sides.target, kinds))?;
-    let pairs = here.iter().filter_map(|(endpoint, cluster)| Some((cluster, there.get(endpoint)?)));
+    let (here, there) = tokio::try_join!(
+        list_active(&sides.source, kinds, namespaces),
+        list_active(&sides.target, kinds, namespaces)
+    )?;
+    // Anyone may write an address, so several Clusters can have one.
+    let pairs = here.iter().flat_map(|(endpoint, clusters)| {
+        let others = there.get(endpoint).into_iter().flatten();
+        others.flat_map(move |other| clusters.iter().map(move |cluster| (cluster, other)))
+    });
     let reads = pairs.map(|(cluster, other)| -> Work<'_, Option<Refusal>> {
         async move {
-            let (one, another) = tokio::try_join!(
+            let identities = tokio::try_join!(
                 read_identity(&sides.source, &kinds.source, cluster),
                 read_identity(&sides.target, &kinds.target, other)
-            )?;
-            Ok(one.is_same(&another).then(|| refuse(&cluster.key(), &other.key(), sides)))
+            );
+            match identities {
+                Ok((one, another)) => {
+                    Ok(one.is_same(&another).then(|| refuse(&cluster.key(), &other.key(), sides)))
+                }
+                Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
+                    let text = format!(
+                        "{} has the address of {} in {}; whether both are one cluster isn't known, because a certificate authority can't \
+                         be read: {why}",
+                        cluster.key(),
+                        other.key(),
+                        sides.target.place.label()
+                    );
+                    watcher.event(Event::warning("authority-unreadable", text));
+                    Ok(None)
+                }
+                Err(failure) => Err(failure),
+            }
         }
         .boxed()
     });
@@ -42,18 +66,26 @@ pub(crate) async fn find_active_in_both(
 }
 
 /// Lists the unpaused Clusters of a side by the addresses of their control planes.
-async fn list_active(side: &Handle, kinds: &Kinds) -> Result<BTreeMap<String, Object>, Failure> {
+async fn list_active(
+    side: &Handle,
+    kinds: &Kinds,
+    namespaces: &Namespaces,
+) -> Result<BTreeMap<String, Vec<Object>>, Failure> {
     let Some(kind) = kinds.get(side.side).get(&GroupKind::new(GROUP_CLUSTER, "Cluster")) else {
         return Ok(BTreeMap::new());
     };
     let unreadable = |error| Failure::Object(side.side, error);
-    let mut active = BTreeMap::new();
-    for cluster in side.list(kind, None).await?.objects {
+    let namespace = match namespaces {
+        Namespaces::All => None,
+        Namespaces::One(name) => Some(name.as_str()),
+    };
+    let mut active: BTreeMap<String, Vec<Object>> = BTreeMap::new();
+    for cluster in side.list(kind, namespace).await?.objects {
         let endpoint = ClusterIdentity::from_objects(&cluster, None).map_err(unreadable)?.endpoint;
         if let Some(endpoint) = endpoint.filter(|_| !cluster.meta.is_being_deleted())
             && !pause::is_paused(&cluster).map_err(unreadable)?
         {
-            active.insert(endpoint, cluster);
+            active.entry(endpoint).or_default().push(cluster);
         }
     }
     Ok(active)
@@ -61,12 +93,14 @@ async fn list_active(side: &Handle, kinds: &Kinds) -> Result<BTreeMap<String, Ob
 
 fn refuse(cluster: &Key, other: &Key, sides: &Both<Handle>) -> Refusal {
     let message = format!(
-        "{cluster} is active, and so is {other} in {}: both describe one workload cluster, and the controllers of both act on its machines",
+        "{cluster} is active, and so is {other} in {}: both describe one workload cluster, and the controllers of both act on its machines; \
+         a pause of the Cluster alone doesn't stop hosts and pools",
         sides.target.place.label()
     );
     let pause = |manager: &str, side, key| {
-        let before = format!("if {manager} is the one to manage it, pause it in the other one: ");
-        Remedy::kubectl(&before, Kubectl::object(side, "patch", key, &PAUSE), "")
+        let before =
+            format!("if {manager} is the one to manage it, pause it, and its hosts, in the other one: ");
+        Remedy::kubectl(&before, Kubectl::patch(side, key, r#"{"spec":{"paused":true}}"#), "")
     };
     let (here, there) = (sides.source.place.label(), sides.target.place.label());
     let in_source = pause(there, Side::Source, cluster);

@@ -27,7 +27,7 @@ pub(crate) enum Lookup {
 }
 
 /// A referent on both sides.
-enum Found {
+enum Comparison {
     OnlyInSource(Box<Object>),
     /// The target has it with another content.
     Differs,
@@ -53,7 +53,7 @@ pub(crate) async fn refuse_dangling(
         if unknown.is_empty() {
             break;
         }
-        let looks = unknown.into_iter().map(|referent| -> Work<'_, (Referent, Found)> {
+        let looks = unknown.into_iter().map(|referent| -> Work<'_, (Referent, Comparison)> {
             async move {
                 let found = compare(job, snapshot, &referent).await?;
                 Ok((referent, found))
@@ -64,10 +64,10 @@ pub(crate) async fn refuse_dangling(
         found.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (referent, found) in found {
             match found {
-                Found::OnlyInSource(object) => search.add_missing(referent, *object),
-                Found::Differs => different.extend(referent.source.into_iter().next()),
-                Found::NothingWrong => {}
-                Found::Unreadable => unreadable.extend(referent.source.into_iter().next()),
+                Comparison::OnlyInSource(object) => search.add_missing(referent, *object),
+                Comparison::Differs => different.extend(referent.source.into_iter().next()),
+                Comparison::NothingWrong => {}
+                Comparison::Unreadable => unreadable.extend(referent.source.into_iter().next()),
             }
         }
     }
@@ -83,7 +83,7 @@ pub(crate) async fn refuse_dangling(
             "the target has {} with other contents, which moved objects will use",
             some_of(&different.iter().collect::<Vec<_>>(), 3)
         );
-        job.report(Event::note("references-differ", text));
+        job.report(Event::warning("references-differ", text));
     }
     Ok(split_accepted(job, search.into_refusals(!job.target.end_kind.is_absent())))
 }
@@ -98,18 +98,22 @@ pub(crate) fn split_accepted(job: &Job, all: Vec<Refusal>) -> (Vec<Refusal>, Vec
 }
 
 /// Compares a referent on both sides.
-async fn compare(job: &Job, snapshot: &Snapshot, referent: &Referent) -> Result<Found, Failure> {
+async fn compare(job: &Job, snapshot: &Snapshot, referent: &Referent) -> Result<Comparison, Failure> {
     let object = match look_up(job, snapshot, Side::Source, &referent.source).await? {
         Lookup::At(object) => object,
         // The reference leads nowhere in the source, either.
-        Lookup::Absent => return Ok(Found::NothingWrong),
-        Lookup::Unreadable => return Ok(Found::Unreadable),
+        Lookup::Absent => return Ok(Comparison::NothingWrong),
+        Lookup::Unreadable => return Ok(Comparison::Unreadable),
     };
     Ok(match look_up(job, snapshot, Side::Target, &referent.target).await? {
-        Lookup::At(there) if find_differences(&object, &there)?.is_empty() => Found::NothingWrong,
-        Lookup::At(_) => Found::Differs,
-        Lookup::Absent if !referent.target.is_empty() => Found::OnlyInSource(object),
-        Lookup::Absent | Lookup::Unreadable => Found::Unreadable,
+        // Anyone who controls the target could guess the content of an object that the Pivot's author can't read.
+        Lookup::At(_) if job.options.confined == Some(Side::Source) && object.meta.namespace.is_none() => {
+            Comparison::NothingWrong
+        }
+        Lookup::At(there) if find_differences(&object, &there)?.is_empty() => Comparison::NothingWrong,
+        Lookup::At(_) => Comparison::Differs,
+        Lookup::Absent if !referent.target.is_empty() => Comparison::OnlyInSource(object),
+        Lookup::Absent | Lookup::Unreadable => Comparison::Unreadable,
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use futures::FutureExt;
 use pivot_core::checks::stored_versions::find_outdated_versions;
 use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::risk::Risk;
 use pivot_core::objects::kind::is_kubernetes_group;
 use pivot_core::plugins::hooks::Point;
 use pivot_core::{GroupKind, Key, Side};
@@ -26,16 +27,30 @@ const MAX_LISTED_KINDS: usize = 3;
 /// Checks everything about a move that doesn't depend on its target. `known` are refusals that were found before.
 pub(crate) async fn check_source(job: &Job, snapshot: &Snapshot, known: Vec<Refusal>) -> Result<(), Failure> {
     let mut refusals = [known, check_source_objects(job, snapshot)?].concat();
-    let ((dangling, _), (lost, _), (active, _), ()) = tokio::try_join!(
+    let ((_, dangling), (lost, _), (active, _), ()) = tokio::try_join!(
         refuse_dangling(job, snapshot, Some(&snapshot.providers)),
         refuse_dependents_lost(job, snapshot),
         refuse_active_owners(job, snapshot),
         warn_of_outdated_versions(job, snapshot),
     )?;
-    refusals.extend(dangling.into_iter().chain(lost).chain(active));
+    refusals.extend(lost.into_iter().chain(active));
+    warn_of_dangling(job, dangling);
     // Plugins report their findings whatever else is wrong.
-    let checked = calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await;
-    if refusals.is_empty() { checked } else { Err(Failure::Refused(refusals)) }
+    match calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await {
+        Ok(()) | Err(Failure::Gate(_)) if !refusals.is_empty() => Err(Failure::Refused(refusals)),
+        checked => checked,
+    }
+}
+
+/// Warns of objects that stay and are needed. A target has many of them, such as identities that Clusters share.
+fn warn_of_dangling(job: &Job, dangling: Vec<Refusal>) {
+    for refusal in dangling {
+        let is_accepted = |key: &Key| job.options.scope.accept.contains_kind(Risk::Dangling, &key.group_kind);
+        if !refusal.object.as_ref().is_some_and(is_accepted) {
+            let text = format!("{}: the target must have it, too", refusal.message);
+            job.report(Event::Warning { code: refusal.code.to_owned(), object: refusal.object, text });
+        }
+    }
 }
 
 /// Warns of moving objects that are stored in versions which their definitions deprecate.
@@ -69,8 +84,8 @@ async fn warn_of_outdated_versions(job: &Job, snapshot: &Snapshot) -> Result<(),
     };
     if !outdated.is_empty() {
         let text = format!(
-            "objects are stored in versions that their definitions deprecate or don't serve, so a newer release may be unable to read \
-             them: {}",
+            "objects may be stored in versions that their definitions deprecate or don't serve: migrate them before you upgrade, because a newer \
+             release may be unable to read them: {}",
             some_of(&outdated, MAX_LISTED_KINDS)
         );
         job.report(Event::warning("outdated-versions", text));

@@ -20,7 +20,8 @@ pub async fn diagnose(setup: Setup) -> Result<Plan, Stop> {
             return Ok(Vec::new());
         }
         let opened = open_sides(&setup, None).await?;
-        active_in_both::find_active_in_both(&opened.sides, &opened.kinds).await
+        let namespaces = &setup.options.scope.namespaces;
+        active_in_both::find_active_in_both(&opened.sides, &opened.kinds, namespaces, &*setup.watcher).await
     };
     let result = async {
         let read = read_plan(setup.clone(), Some(Side::Target));

@@ -94,8 +94,12 @@ pub(crate) async fn read_plan(
         setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
     }
     // A move that was begun from other files is a different move, with different copies.
-    let found =
+    let mut found =
         moves.of_scope(&setup.options.scope).filter(|found| !found.other_files && !found.has_ended).cloned();
+    if absent.is_some() {
+        // Nothing shows how far a move is whose target isn't asked. It is only reported.
+        found = None;
+    }
     let id = new_move_id(&setup, &opened);
     let plugins = setup.wait_for_plugins().await?;
     let active = begin_move(setup, Command::Start, &plugins, opened, found, id, None)?;

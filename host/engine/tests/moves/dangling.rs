@@ -57,12 +57,13 @@ fn refused(stop: &Stop) -> Vec<(Key, Vec<Remedy>)> {
     refusals.iter().map(|refusal| (refusal.object.clone().unwrap(), refusal.remedies.clone())).collect()
 }
 
-/// Keeps notes about references.
+/// Keeps notes and warnings about references.
 #[derive(Default)]
 struct Notes(std::sync::Mutex<Vec<String>>);
 impl pivot_engine::Watcher for Notes {
     fn event(&self, event: pivot_engine::Event) {
-        if let pivot_engine::Event::Note { code, text, .. } = event
+        if let pivot_engine::Event::Note { code, text, .. } | pivot_engine::Event::Warning { code, text, .. } =
+            event
             && code.starts_with("references-")
         {
             self.0.lock().unwrap().push(format!("{code}: {text}"));
@@ -70,7 +71,7 @@ impl pivot_engine::Watcher for Notes {
     }
 }
 
-/// Moves, and returns the notes about references.
+/// Moves, and returns the notes and warnings about references.
 async fn notes_of_move(stage: &Stage) -> Vec<String> {
     let notes = Arc::new(Notes::default());
     let mut setup = stage.setup();

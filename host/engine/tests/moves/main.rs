@@ -33,7 +33,7 @@ mod deleted_last;
 #[cfg(test)]
 mod described;
 #[cfg(test)]
-mod diagnosed;
+mod diagnosis;
 #[cfg(test)]
 mod directories;
 #[cfg(test)]

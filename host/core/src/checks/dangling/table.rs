@@ -212,7 +212,13 @@ const ROWS: &[Row] = &[
     row(&["AWSCluster"], "spec.identityRef", "name", "spec.identityRef.kind", AWS_IDENTITY),
     Row {
         group: CONTROL_PLANE,
-        ..row(&["AWSManagedControlPlane"], "spec.identityRef", "name", "spec.identityRef.kind", AWS_IDENTITY)
+        ..row(
+            &["AWSManagedControlPlane", "ROSAControlPlane"],
+            "spec.identityRef",
+            "name",
+            "spec.identityRef.kind",
+            AWS_IDENTITY,
+        )
     },
     // cluster-api-provider-aws, pkg/cloud/scope/rosacontrolplane.go, CredentialsSecret
     Row {

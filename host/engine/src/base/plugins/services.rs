@@ -209,6 +209,9 @@ impl PluginServices {
                     .ok_or_else(|| ServiceError::new("unreachable", "no trusted certificates found here"))?;
                 return here.probe(&probe).await;
             }
+            Vantage::Side(side) if self.handle(side).end_kind.is_absent() => {
+                return Err(ServiceError::new("unreachable", "this run goes without that side"));
+            }
             Vantage::Side(side) => side,
         };
         let invalid = || ServiceError::new("invalid", "the URL of a service is namespace/service:port/path");

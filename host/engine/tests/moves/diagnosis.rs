@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use pivot_core::KindLabels;
 use pivot_engine::{Event, Failure, Setup, Stop, Watcher, diagnosis};
+use pivot_memory::Fault;
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, Stage, key, kind, picture};
-use crate::{dangling, gitops};
+use crate::{dangling, gitops, run};
 
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
@@ -66,7 +68,12 @@ async fn healthy_clusters_have_no_problems() {
 async fn diagnosis_reports_all_problems_at_once() {
     let stage = dangling::stage();
     stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
-    assert_eq!(diagnose(&stage).await.0, ["already-paused", "would-dangle", "would-dangle"]);
+    let (codes, warnings) = diagnose(&stage).await;
+    assert_eq!(codes, ["already-paused"]);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    let is_dangling =
+        |text: &String| text.starts_with("would-dangle: ") && !text.contains("isn't in the target");
+    assert!(warnings.iter().all(is_dangling), "{warnings:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,6 +113,40 @@ async fn clusters_active_in_both_are_refused() {
     assert_eq!(diagnose(&stage).await.0, ["active-in-both"]);
     stage.target.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
     assert!(diagnose(&stage).await.0.is_empty(), "the target's Cluster is paused");
+}
+
+/// Anyone who can write Clusters chooses their addresses.
+#[tokio::test(start_paused = true)]
+async fn another_cluster_with_the_address_hides_none() {
+    let stage = Stage::new();
+    build(&stage, "b25l");
+    let mut other = stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap();
+    other["metadata"]["name"] = json!("z");
+    other["metadata"]["uid"] = json!("z");
+    stage.target.insert(other).unwrap();
+    assert_eq!(diagnose(&stage).await.0, ["active-in-both"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_authority_is_a_warning() {
+    let stage = Stage::new();
+    build(&stage, "b25l");
+    stage.target.on_call(|verb, key| {
+        let denied = verb == "get" && key.group_kind.is_secret();
+        denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    let (codes, warnings) = diagnose(&stage).await;
+    assert!(codes.is_empty() && warnings[0].starts_with("authority-unreadable: "), "{codes:?} {warnings:?}");
+}
+
+/// The diagnosis doesn't ask the target, which alone knows how far such a move is.
+#[tokio::test(start_paused = true)]
+async fn committed_move_hides_nothing() {
+    let mut stage = Stage::new();
+    stage.options.stop_before_release = true;
+    assert!(run::start(stage.setup()).await.is_err());
+    let (codes, _) = diagnose(&stage).await;
+    assert_eq!(codes, ["paused-by-other-move"; 2], "the Cluster and its class");
 }
 
 #[tokio::test(start_paused = true)]
