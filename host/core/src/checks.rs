@@ -13,10 +13,12 @@
 //! | `dangling` | objects that stay and would be missing in the target |
 //! | `extensions` | runtime extensions that moved Clusters need in the target |
 //! | `gitops` | objects that a GitOps tool would create again in the source |
+//! | `drain_rules` | MachineDrainRules that stay |
 //! | `garbage_collector` | a simulation of the garbage collector |
 
 pub mod collateral;
 pub mod dangling;
+pub mod drain_rules;
 pub mod extensions;
 pub(crate) mod garbage_collector;
 pub mod gitops;

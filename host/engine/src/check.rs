@@ -8,6 +8,7 @@ pub(crate) mod before_pause;
 pub(crate) mod blocking_owners;
 pub(crate) mod dangling;
 pub(crate) mod diagnosis;
+pub(crate) mod drain_rules;
 pub(crate) mod dry_run;
 pub(crate) mod evidence;
 pub(crate) mod existing;

@@ -32,6 +32,8 @@ mod gitops;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod left_behind;
+#[cfg(test)]
 mod many;
 #[cfg(test)]
 mod mapped;

@@ -150,6 +150,9 @@ pub(super) fn event_code(event: &Event) -> &str {
 /// Remedy for a Cluster whose undo annotation is gone.
 const NAME_TO_UNPAUSE: &str = "if it is to run, name it: resume with --unpause NAMESPACE/NAME";
 
+/// Remedy for MachineDrainRules that stay.
+const COPY_DRAIN_RULES: &str = "copy them, too: --also-copy MachineDrainRule.cluster.x-k8s.io";
+
 /// The text of a note, a warning or a finding.
 struct MessageParts<'a> {
     head: String,
@@ -169,7 +172,11 @@ fn message_parts(event: &Event) -> MessageParts<'_> {
         }
         Event::Warning { code, object, text } => {
             let is_cluster = object.as_ref().is_some_and(|key| is_cluster(&key.group_kind));
-            let remedy = if code == "undo-lost" && is_cluster { NAME_TO_UNPAUSE } else { "" };
+            let remedy = match code.as_str() {
+                "undo-lost" if is_cluster => NAME_TO_UNPAUSE,
+                "drain-rules-stay" => COPY_DRAIN_RULES,
+                _ => "",
+            };
             MessageParts { head: String::new(), object: object.as_ref(), text, remedy }
         }
         // No other event carries a text.

@@ -82,7 +82,7 @@ pub fn find_extensions<'a>(inventory: &'a Inventory, plan: &Plan) -> Extensions<
         for (parent, field) in FIELDS {
             visit_path(&mut body, parent, &mut |external| {
                 let name = external.get(field).and_then(Value::as_str).unwrap_or_default();
-                let Some(config) = config_of_handler(name) else { return };
+                let Some(config) = find_config(name) else { return };
                 let called_for = match field {
                     CALLED_FOR_CLASS => BTreeSet::from([class.clone()]),
                     _ => clusters.clone(),
@@ -103,7 +103,7 @@ pub fn find_extensions<'a>(inventory: &'a Inventory, plan: &Plan) -> Extensions<
         object.kind.group_kind.is(GROUP, KIND) && inventory.is_trusted(*index) && is_other(&object.key())
     });
     let unnamed =
-        objects.map(|(_, object)| object).filter(|object| !unnamed_hooks(object).is_empty()).collect();
+        objects.map(|(_, object)| object).filter(|object| !list_unnamed_hooks(object).is_empty()).collect();
     let namespaces = used.into_values().flatten().filter_map(|cluster| cluster.namespace).collect();
     Extensions { named, unnamed, namespaces }
 }
@@ -111,7 +111,7 @@ pub fn find_extensions<'a>(inventory: &'a Inventory, plan: &Plan) -> Extensions<
 /// Describes ExtensionConfigs with other hooks that the target doesn't have.
 pub fn describe_unnamed(configs: &[&Object]) -> String {
     let keys: Vec<Key> = configs.iter().map(|config| config.key()).collect();
-    let hooks: BTreeSet<String> = configs.iter().flat_map(|config| unnamed_hooks(config)).collect();
+    let hooks: BTreeSet<String> = configs.iter().flat_map(|config| list_unnamed_hooks(config)).collect();
     format!(
         "the target has no {}, so it doesn't call hooks that the source calls for the moved Clusters: {}",
         some_of(&keys, MAX_LISTED_HOOKS),
@@ -128,16 +128,16 @@ pub fn namespaces_to_read(config: &Object, handlers: &[Handler]) -> BTreeSet<Str
 
 /// Returns true if an ExtensionConfig is called for some namespaces only.
 pub fn is_selective(config: &Object) -> bool {
-    selector_of(config).is_some()
+    find_selector(config).is_some()
 }
 
 /// Returns true if an ExtensionConfig is called for objects of a namespace with these labels.
-pub fn selects_namespace(config: &Object, labels: &BTreeMap<String, String>) -> bool {
-    selector_of(config).is_none_or(|selector| selector.matches(labels))
+pub fn matches_namespace(config: &Object, labels: &BTreeMap<String, String>) -> bool {
+    find_selector(config).is_none_or(|selector| selector.matches(labels))
 }
 
 /// Returns the labels of a namespace that has this name on its side; none if no label is known.
-pub fn labels_of_namespace(namespace: Option<&Object>, name: &str) -> BTreeMap<String, String> {
+pub fn build_labels(namespace: Option<&Object>, name: &str) -> BTreeMap<String, String> {
     let mut labels = namespace.map(|namespace| namespace.meta.labels.clone()).unwrap_or_default();
     labels.insert(NAME_LABEL.to_owned(), name.to_owned());
     labels
@@ -151,41 +151,36 @@ pub fn refuse_uncalled(
     there: Option<&Object>,
     labels: &NamespaceLabels,
 ) -> Option<Refusal> {
-    let in_target = |verb, rest: &[&str]| Kubectl::object(Side::Target, verb, config, rest);
+    let look = |side| Kubectl::object(side, "get", config, &["-o", "yaml"]);
     let Some(there) = there else {
-        let look = Kubectl::object(Side::Source, "get", config, &["-o", "yaml"]);
+        let fault = format!("the target has no {config}");
         let remedy = Remedy::kubectl(
             "install the runtime extension in the target, and create its ExtensionConfig there (",
-            look,
+            look(Side::Source),
             " shows the source's: clientConfig and its caBundle differ from server to server)",
         );
-        return refuse(config, handlers.iter().collect(), &format!("the target has no {config}"), remedy);
+        return build_refusal(config, handlers.iter().collect(), &fault, remedy);
     };
-    let known = handlers_of(there);
+    let known = list_handlers(there);
     let (known, unknown): (Vec<&Handler>, Vec<&Handler>) =
         handlers.iter().partition(|handler| known.iter().any(|(name, _)| *name == handler.name));
     if !unknown.is_empty() {
         let fault = format!("{config} in the target has no such handler in its status");
-        let look = in_target("get", &["-o", "yaml"]);
-        let remedy = Remedy::kubectl("find out why the runtime extension doesn't serve it: ", look, "");
-        return refuse(config, unknown, &fault, remedy);
+        let words = "find out why the runtime extension doesn't serve it: ";
+        return build_refusal(config, unknown, &fault, Remedy::kubectl(words, look(Side::Target), ""));
     }
     let is_unselected = |key: &&Key| {
         let labels = key.namespace.as_ref().and_then(|namespace| labels.get(namespace));
-        labels.is_some_and(|labels| !selects_namespace(there, labels))
+        labels.is_some_and(|labels| !matches_namespace(there, labels))
     };
     let unselected = known.iter().find_map(|handler| handler.called_for.iter().find(is_unselected))?;
     let fault = format!("{config} in the target doesn't select the namespace of {unselected}");
-    let edit = in_target("edit", &[]);
-    refuse(
-        config,
-        known,
-        &fault,
-        Remedy::kubectl("let its namespaceSelector select the namespace: ", edit, ""),
-    )
+    let edit = Kubectl::object(Side::Target, "edit", config, &[]);
+    let remedy = Remedy::kubectl("let its namespaceSelector select the namespace: ", edit, "");
+    build_refusal(config, known, &fault, remedy)
 }
 
-fn refuse(config: &Key, handlers: Vec<&Handler>, fault: &str, remedy: Remedy) -> Option<Refusal> {
+fn build_refusal(config: &Key, handlers: Vec<&Handler>, fault: &str, remedy: Remedy) -> Option<Refusal> {
     let path = &handlers.first()?.path;
     let classes: BTreeSet<&Key> = handlers.iter().map(|handler| &handler.class).collect();
     let names: BTreeSet<&str> = handlers.iter().map(|handler| handler.name.as_str()).collect();
@@ -213,21 +208,21 @@ fn find_used_classes(inventory: &Inventory, plan: &Plan) -> BTreeMap<Key, BTreeS
 }
 
 /// Returns the ExtensionConfig in `HANDLER.CONFIG`. Cluster API accepts exactly one dot.
-fn config_of_handler(name: &str) -> Option<Key> {
+fn find_config(name: &str) -> Option<Key> {
     let (_, config) = name.split_once('.')?;
     let is_usable = !config.contains('.') && find_name_error(config).is_none();
     is_usable.then(|| Key::new(GroupKind::new(GROUP, KIND), None, config))
 }
 
 /// The selector of an ExtensionConfig that isn't called for all namespaces.
-fn selector_of(config: &Object) -> Option<Selector> {
+fn find_selector(config: &Object) -> Option<Selector> {
     let body = config.value().ok()?;
     let selector = body.pointer("/spec/namespaceSelector").filter(|selector| **selector != json!({}))?;
     Selector::deserialize(selector).ok()
 }
 
 /// The handlers in the status of an ExtensionConfig, each with its hook. Their names are `HANDLER.CONFIG`, too.
-fn handlers_of(config: &Object) -> Vec<(String, String)> {
+fn list_handlers(config: &Object) -> Vec<(String, String)> {
     let body = config.value().unwrap_or_default();
     let handlers = body.pointer("/status/handlers").and_then(Value::as_array).into_iter().flatten();
     let text =
@@ -236,8 +231,8 @@ fn handlers_of(config: &Object) -> Vec<(String, String)> {
 }
 
 /// The hooks of an ExtensionConfig whose handlers no object names.
-fn unnamed_hooks(config: &Object) -> BTreeSet<String> {
-    let hooks = handlers_of(config).into_iter().map(|(_, hook)| hook);
+fn list_unnamed_hooks(config: &Object) -> BTreeSet<String> {
+    let hooks = list_handlers(config).into_iter().map(|(_, hook)| hook);
     hooks.filter(|hook| !NAMED_HOOKS.contains(&hook.as_str())).collect()
 }
 

@@ -31,6 +31,7 @@ use crate::base::requests::listing::{self, Listed};
 use crate::base::requests::side_by_side::EMPTY_LISTS;
 use crate::check::agent::refuse_unable_agent;
 use crate::check::dangling::refuse_dangling;
+use crate::check::drain_rules::warn_of_staying_rules;
 use crate::check::dry_run::{self, Changes};
 use crate::check::evidence;
 use crate::check::existing::{self, Existing, UsedObjects};
@@ -106,6 +107,7 @@ pub(crate) async fn check_all(
         (namespaces, new_namespaces, refused, (unfit, changes)),
         existing,
         node,
+        rules,
     ) = tokio::try_join!(
         of_providers,
         refuse_dependents_lost(job, snapshot),
@@ -113,6 +115,7 @@ pub(crate) async fn check_all(
         target,
         existing::find_existing(job, snapshot),
         warn_without_schedulable_node(job),
+        warn_of_staying_rules(job, snapshot),
     )?;
     refusals.extend(providers.into_iter().chain(active));
     let (lost, lost_if_strict) = bystanders;
@@ -125,9 +128,7 @@ pub(crate) async fn check_all(
     let Existing { used, in_target, refusals: foreign, copies } = existing;
     refusals.extend(foreign.into_iter().map(|refusal| offer_namespace_map(job, &copies, refusal)));
     refusals.extend(if job.options.finish_alone { refuse_unable_agent(job) } else { None });
-    if let Some(warning) = node {
-        job.report(warning);
-    }
+    node.into_iter().chain(rules).for_each(|event| job.report(event));
     // A refusal by the target's server mostly follows from the others: an older provider, a missing permission.
     if refusals.is_empty() && used.is_empty() {
         refusals.extend(unfit);

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::slice::from_ref;
 
 use pivot_core::checks::extensions::{
-    Extensions, Handler, NamespaceLabels, describe_unnamed, find_extensions, is_selective,
-    labels_of_namespace, namespaces_to_read, refuse_uncalled, selects_namespace,
+    Extensions, Handler, NamespaceLabels, build_labels, describe_unnamed, find_extensions, is_selective,
+    matches_namespace, namespaces_to_read, refuse_uncalled,
 };
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::{GroupKind, Key, Object, Side};
@@ -87,7 +87,7 @@ impl Reading<'_> {
                 true => self.read_labels(Side::Source, name).await?,
                 false => Some(BTreeMap::new()),
             };
-            if labels.is_some_and(|labels| selects_namespace(config, &labels)) {
+            if labels.is_some_and(|labels| matches_namespace(config, &labels)) {
                 return Ok(matches!(self.look_up_in_target(&config.key()).await?, Lookup::Absent));
             }
         }
@@ -112,13 +112,16 @@ impl Reading<'_> {
     ) -> Result<Option<BTreeMap<String, String>>, Failure> {
         let key = Key::new(GroupKind::new("", "Namespace"), None, name);
         let Job { options, .. } = self.job;
-        let is_hidden = options.confined == Some(side) && !options.scope.includes_namespace(Some(name));
-        let mut found = match is_hidden {
-            true => Lookup::Unreadable,
-            false => look_up(self.job, self.snapshot, side, from_ref(&key)).await?,
-        };
-        if side == Side::Target && matches!(found, Lookup::Absent) {
-            found = look_up(self.job, self.snapshot, Side::Source, from_ref(&key)).await?;
+        let is_outside = !options.scope.includes_namespace(Some(name));
+        let mut found = Lookup::Absent;
+        // A namespace that the target lacks is created like the source's.
+        for side in if side == Side::Target { &[Side::Target, Side::Source][..] } else { &[Side::Source] } {
+            if matches!(found, Lookup::Absent) {
+                found = match options.confined == Some(*side) && is_outside {
+                    true => Lookup::Unreadable,
+                    false => look_up(self.job, self.snapshot, *side, from_ref(&key)).await?,
+                };
+            }
         }
         let namespace = match found {
             Lookup::At(namespace) => Some(namespace),
@@ -128,6 +131,6 @@ impl Reading<'_> {
                 return Ok(None);
             }
         };
-        Ok(Some(labels_of_namespace(namespace.as_deref(), self.job.handle(side).own_namespace(name))))
+        Ok(Some(build_labels(namespace.as_deref(), self.job.handle(side).own_namespace(name))))
     }
 }

@@ -173,7 +173,8 @@ fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>,
         target.extend(IN_TARGET.map(|verb| access(verb, here)));
         let gk = &step.key.group_kind;
         // A resumed run removes an old sign from the status of a copy.
-        if signs.copies.contains_key(gk) || job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, gk)) {
+        if signs.copies.contains_key(gk) || job.plugins.iter().any(|plugin| plugin.changes(Hook::Restore, gk))
+        {
             target.insert(Access { subresource: "status".into(), ..access("patch", here) });
         }
     }

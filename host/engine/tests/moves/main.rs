@@ -37,6 +37,8 @@ mod diagnosis;
 #[cfg(test)]
 mod directories;
 #[cfg(test)]
+mod drain_rules;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod evidence;
