@@ -63,8 +63,18 @@ fn short_help_fits_and_long_is_complete() {
 #[test]
 fn every_example_can_be_typed() {
     let commands = commands();
-    let of_moves =
-        ["", "plan", "doctor", "move", "status", "resume", "rollback", "handover start", "generate rbac", "agent run"];
+    let of_moves = [
+        "",
+        "plan",
+        "doctor",
+        "move",
+        "status",
+        "resume",
+        "rollback",
+        "handover start",
+        "generate rbac",
+        "agent run",
+    ];
     for verb in of_moves {
         assert!(!examples::of(name(verb)).is_empty() && commands.iter().any(|one| one == verb), "{verb:?}");
     }
