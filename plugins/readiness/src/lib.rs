@@ -93,8 +93,18 @@ impl Readiness {
         if self.is_checked(Area::Packages) {
             packages::check_packages(report.side, &self.package_namespaces, report)?;
         }
-        let scene =
-            Scene::read(report.side, moving, |kind| addons::is_addon(kind) || self.wants_conditions(kind))?;
+        let judges = |kind: &Kind| {
+            self.is_checked(Area::Addons) && addons::is_addon(kind) || self.wants_conditions(kind)
+        };
+        let scene = match Scene::read(report.side, moving, judges) {
+            Err(error) if error.is_denied() || error.code == "forbidden" => {
+                let message = format!("objects of the target are not checked: {}", error.message);
+                let remedy = "grant the permission to list them, or skip the area in the configuration";
+                report.add_finding(Area::Extra, Finding::warn("not-readable", message).with_remedy(remedy));
+                return Ok(());
+            }
+            scene => scene?,
+        };
         for object in scene.reconciled_objects() {
             addons::check_addon(object, report);
             self.check_extra(object, report);

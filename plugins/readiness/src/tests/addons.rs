@@ -30,6 +30,18 @@ fn existing_resource_sets_of_target_are_checked() {
 }
 
 #[test]
+fn denied_kinds_of_the_target_are_warnings() {
+    let (mut harness, set) = (Harness::<Readiness>::new(), set("Applied", "True"));
+    harness.add_to_source(&set);
+    harness.fail_reads(
+        pivot_sdk::Side::Target,
+        &set.kind(),
+        pivot_sdk::Error::new("forbidden", "clusterresourcesets is forbidden"),
+    );
+    assert_eq!(told(&harness.check(Point::BeforePause).unwrap()), ["warn not-readable"]);
+}
+
+#[test]
 fn target_without_the_kind_is_fine() {
     let (mut harness, set) = (Harness::<Readiness>::new(), set("Applied", "True"));
     harness.add_to_source(&set);
