@@ -16,9 +16,6 @@ use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::check::dangling::{Lookup, look_up};
 use crate::read::snapshot::Snapshot;
 
-/// Most owners that are looked up. Anyone who can write an object chooses a name.
-const MAX_OWNERS: usize = 100;
-
 /// Refuses to delete what an owner would create again. The second list has the refusals if no risk were accepted.
 pub(crate) async fn refuse_active_owners(
     job: &Job,
@@ -28,14 +25,13 @@ pub(crate) async fn refuse_active_owners(
         return Ok((Vec::new(), Vec::new()));
     }
     let owners = find_owners(&snapshot.inventory, &snapshot.plan);
-    let looks = owners.keys().take(MAX_OWNERS).map(|owner| -> Work<'_, (&Key, Lookup)> {
+    let looks = owners.keys().map(|owner| -> Work<'_, (&Key, Lookup)> {
         async move { Ok((owner, look_up(job, snapshot, Side::Source, std::slice::from_ref(owner)).await?)) }
             .boxed()
     });
     let mut found = side_by_side::try_all(OBJECTS, looks.collect()).await?;
     found.sort_by_key(|(owner, _)| *owner);
-    let (mut all, mut applied) = (Vec::new(), 0);
-    let mut unreadable: Vec<&Key> = owners.keys().skip(MAX_OWNERS).collect();
+    let (mut all, mut unreadable, mut applied) = (Vec::new(), Vec::new(), 0);
     for (owner, lookup) in found {
         let objects = owners.get(owner).map_or(&[][..], Vec::as_slice);
         match lookup {
