@@ -1,23 +1,25 @@
 //! Checks, before the commit, that providers run whose controllers give no sign on paused copies: a Deployment must be available.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::future::join_all;
 use pivot_core::checks::provider_deployments::ProviderDeployment;
 use pivot_core::copies::signs::kinds_without_sign::KindsWithoutSign;
 use pivot_core::messages::refusal::some_of;
-use pivot_core::{Key, Object, Side};
+use pivot_core::{Key, Side};
 use pivot_places::PlaceError;
 
 use crate::base::events::{Awaited, Event};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
-use crate::base::requests::wait::{self, WantedObjects};
+use crate::base::requests::reports::Reports;
 use crate::check::target_providers;
 
-/// Most providers that a note names.
+/// Most providers or Deployments that a text names.
 const MAX_NAMED: usize = 3;
+/// Time between two looks at the Deployments.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Waits until the Deployments of the providers of these kinds are available. Providers without any that the user can read are not judged:
 /// their controllers may run as other processes.
@@ -52,7 +54,9 @@ pub(crate) async fn wait_for_deployments(
     let mut missing = Vec::new();
     for ((provider, objects), result) in judged.iter().zip(results) {
         if !result? {
-            let what = format!("not all Deployments of {provider} are available");
+            let found: Vec<&Key> = deployments.get(*provider).into_iter().flatten().collect();
+            let what =
+                format!("not all Deployments of {provider} are available ({})", some_of(&found, MAX_NAMED));
             let names = objects.iter().map(|object| job.target.own_name(object));
             missing.extend(names.map(|name| Awaited::for_object(&name, Side::Target, &what)));
         }
@@ -71,36 +75,52 @@ pub(crate) async fn wait_for_deployments(
     Ok(())
 }
 
-/// Waits until these Deployments of a provider are available. Returns false if one isn't in time.
+/// Waits until all Deployments that a provider has in one namespace are available. Azure's provider has one for its own controllers and
+/// one for Azure Service Operator. Returns false if they aren't in time.
 async fn wait_until_available(
     job: &Job,
     provider: &str,
     deployments: &BTreeSet<Key>,
     timeout: Duration,
 ) -> Result<bool, Failure> {
-    let lacks = |object: &Object| {
-        let deployment =
-            ProviderDeployment::from_object(object).map_err(|error| Failure::Object(Side::Target, error))?;
-        Ok((!deployment.runs(provider)).then(|| "no Pod of it is available".to_owned()))
+    let (deadline, reports) = (job.parking.deadline(timeout), Reports::default());
+    let wait = async {
+        while !is_any_namespace_available(job, provider, deployments).await? {
+            let left = deadline.time_left();
+            if left.is_zero() {
+                return Ok(false);
+            }
+            let awaited = Awaited::from_text(format!(
+                "the target: the Deployments of {provider} must be available ({})",
+                some_of(&deployments.iter().collect::<Vec<_>>(), MAX_NAMED)
+            ));
+            reports.report(&*job.watcher, vec![awaited], deadline.end());
+            tokio::select! {
+                () = tokio::time::sleep(CHECK_INTERVAL.min(left)) => {}
+                halt = job.halter.wait() => return Err(Failure::Halted(halt)),
+            }
+        }
+        Ok(true)
     };
-    let kind = job.core_kind(Side::Target, "apps", "Deployment")?.clone();
-    // Each is needed: Azure's provider has one for its own controllers and one for Azure Service Operator.
-    let each = deployments.iter().map(|deployment| [deployment.clone()].into());
-    let wanted = [(kind.clone(), WantedObjects::one_of_each(each))].into();
-    let waits = (&job.halter, &job.parking);
-    match wait::wait_for_objects(&job.target, wanted, &lacks, timeout, waits, &*job.watcher).await {
-        // A user with permission to list Deployments, and not to watch them, gets no later state.
-        Err(Failure::TimedOut(_) | Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
-            return Ok(false);
-        }
-        result => result?,
-    }
-    // The wait ends for a Deployment that is deleted, too.
+    job.parking.wait_for_others(&job.halter, wait).await
+}
+
+async fn is_any_namespace_available(
+    job: &Job,
+    provider: &str,
+    deployments: &BTreeSet<Key>,
+) -> Result<bool, Failure> {
+    let kind = job.core_kind(Side::Target, "apps", "Deployment")?;
+    let mut namespaces: BTreeMap<Option<&str>, bool> = BTreeMap::new();
     for deployment in deployments {
-        match job.target.get(&kind, deployment).await? {
-            Some(found) if lacks(&found)?.is_none() => {}
-            _ => return Ok(false),
-        }
+        let found = match job.target.get(kind, deployment).await {
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => None,
+            found => found?,
+        };
+        let read = found.as_ref().map(ProviderDeployment::from_object).transpose();
+        let read = read.map_err(|error| Failure::Object(Side::Target, error))?;
+        let all = namespaces.entry(deployment.namespace.as_deref()).or_insert(true);
+        *all &= read.is_some_and(|read| read.runs(provider));
     }
-    Ok(true)
+    Ok(namespaces.into_values().any(|all| all))
 }

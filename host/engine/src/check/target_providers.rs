@@ -126,13 +126,21 @@ pub(crate) async fn find_deployments(job: &Job) -> Result<BTreeMap<String, BTree
     let mut found: BTreeMap<String, BTreeSet<Key>> = BTreeMap::new();
     for (key, meta) in metas {
         let provider = meta.labels.get(LABEL_PROVIDER).cloned().unwrap_or_default();
-        // Anyone who can create a Deployment can label it, but not in the namespace of a provider.
-        let mut listed = inventory.iter().filter(|it| it.deployment_label().as_deref() == Some(&provider));
-        let mut namespaces = listed.by_ref().map(|it| it.namespace.as_str()).peekable();
-        if namespaces.peek().is_some() && !namespaces.any(|name| key.namespace.as_deref() == Some(name)) {
-            continue;
-        }
         found.entry(provider).or_default().insert(key);
+    }
+    for (provider, deployments) in &mut found {
+        // Anyone who can create a Deployment can label it, but not in the namespace of a provider.
+        let is_listed = |deployment: &&Key| {
+            inventory.iter().any(|it| {
+                it.deployment_label().as_ref() == Some(provider)
+                    && deployment.namespace.as_ref() == Some(&it.namespace)
+            })
+        };
+        let listed: BTreeSet<Key> = deployments.iter().filter(is_listed).cloned().collect();
+        // The inventory may be older than the Deployments.
+        if !listed.is_empty() {
+            *deployments = listed;
+        }
     }
     Ok(found)
 }
