@@ -29,7 +29,7 @@ pub(crate) async fn find_active_in_both(
 ) -> Result<Vec<Refusal>, Failure> {
     let (here, there) = tokio::try_join!(
         list_active(&sides.source, kinds, namespaces),
-        list_active(&sides.target, kinds, namespaces)
+        list_active(&sides.target, kinds, &Namespaces::All)
     )?;
     // Anyone may write an address, so several Clusters can have one.
     let pairs = here.iter().flat_map(|(endpoint, clusters)| {

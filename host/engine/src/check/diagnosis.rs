@@ -36,10 +36,17 @@ pub(crate) async fn check_source(job: &Job, snapshot: &Snapshot, known: Vec<Refu
     refusals.extend(lost.into_iter().chain(active));
     warn_of_dangling(job, dangling);
     // Plugins report their findings whatever else is wrong.
-    match calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await {
-        Ok(()) | Err(Failure::Gate(_)) if !refusals.is_empty() => Err(Failure::Refused(refusals)),
-        checked => checked,
+    let checked = calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await;
+    if refusals.is_empty() || matches!(checked, Err(Failure::Halted(_))) {
+        return checked;
     }
+    if let Err(failure) = checked
+        && !matches!(failure, Failure::Gate(_))
+    {
+        let text = format!("plugins didn't check everything: {failure}");
+        job.report(Event::warning("plugins-failed", text));
+    }
+    Err(Failure::Refused(refusals))
 }
 
 /// Warns of objects that stay and are needed. A target has many of them, such as identities that Clusters share.

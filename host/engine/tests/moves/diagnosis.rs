@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pivot_core::KindLabels;
+use pivot_core::{GroupKind, Key, KindLabels};
 use pivot_engine::{Event, Failure, Setup, Stop, Watcher, diagnosis};
 use pivot_memory::Fault;
 use pivot_places::PlaceError;
@@ -113,6 +113,25 @@ async fn clusters_active_in_both_are_refused() {
     assert_eq!(diagnose(&stage).await.0, ["active-in-both"]);
     stage.target.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
     assert!(diagnose(&stage).await.0.is_empty(), "the target's Cluster is paused");
+}
+
+/// A namespace may have another name in the other cluster.
+#[tokio::test(start_paused = true)]
+async fn other_namespaces_are_compared_too() {
+    let stage = Stage::new();
+    build(&stage, "b25l");
+    stage.target.add_namespace("elsewhere");
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    let secret = Key::new(GroupKind::new("", "Secret"), Some("ns"), "c-ca");
+    for key in [cluster, secret] {
+        let mut body = stage.target.body(&key).unwrap();
+        stage.target.remove(&key).unwrap();
+        body["metadata"]["namespace"] = json!("elsewhere");
+        body["metadata"]["uid"] = json!(format!("elsewhere-{}", key.name));
+        body["metadata"]["finalizers"] = json!([]);
+        stage.target.insert(body).unwrap();
+    }
+    assert_eq!(diagnose(&stage).await.0, ["active-in-both"]);
 }
 
 /// Anyone who can write Clusters chooses their addresses.
