@@ -25,6 +25,15 @@ fn move_without_hosts_asks_nothing() {
 }
 
 #[test]
+fn target_without_a_cluster_is_not_checked() {
+    let mut host = Host::new();
+    host.map(Side::Target, json!({"PROVISIONING_IP": "172.22.0.3"}));
+    assert_ne!(host.found(), [""; 0]);
+    host.0.make_directory(Side::Target);
+    assert_eq!(host.found(), [""; 0]);
+}
+
+#[test]
 fn unintended_address_change_stops_the_move() {
     let other = || {
         let mut host = Host::new();
