@@ -36,7 +36,7 @@ struct Tool {
     /// Group of the owners.
     group: &'static str,
     find_owner: for<'a> fn(&'a Object) -> Option<Name<'a>>,
-    /// Whether an owner with this body applies objects by itself, now or after the next change of its source.
+    /// Returns true if an owner with this body applies objects by itself, now or after the next commit to its Git repository.
     is_active: fn(&Value) -> bool,
     /// Merge patch that suspends an owner.
     suspend: &'static str,
@@ -182,8 +182,11 @@ pub fn refuse_active_owner(owner: &Object, applied: &[Key]) -> Result<Option<Ref
     };
     // argoproj/argo-cd, applicationset/controllers/applicationset_controller.go, createOrUpdateInCluster
     let after = match owner.meta.owner_references.iter().any(|owner| owner.kind == "ApplicationSet") {
-        true => "; its ApplicationSet undoes that unless spec.preservedFields.annotations has the annotation",
-        false => "",
+        true => {
+            ", and resume it only once its Git repository has these objects no more; its ApplicationSet undoes that unless \
+             spec.preservedFields.annotations has the annotation"
+        }
+        false => ", and resume it only once its Git repository has these objects no more",
     };
     let accept = Remedy::AcceptGitops { kind: key.group_kind.clone() };
     let suspend = Remedy::kubectl("suspend it: ", suspend, after);
