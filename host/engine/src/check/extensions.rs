@@ -28,7 +28,7 @@ pub(crate) async fn refuse_missing_extensions(
     if !job.route.target_runs() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let mut reading = Reading { job, snapshot, unreadable: BTreeSet::new() };
+    let mut reading = Reading { job, snapshot, unreadable: BTreeSet::new(), labels: BTreeMap::new() };
     let Extensions { named, unnamed, namespaces } = find_extensions(&snapshot.inventory, &snapshot.plan);
     let mut refusals = Vec::new();
     for (config, handlers) in &named {
@@ -59,7 +59,11 @@ struct Reading<'a> {
     snapshot: &'a Snapshot,
     /// Objects that the user can't read.
     unreadable: BTreeSet<Key>,
+    /// Labels of namespaces; none if the user can't read them.
+    labels: BTreeMap<(Side, String), Option<Labels>>,
 }
+
+type Labels = BTreeMap<String, String>;
 
 impl Reading<'_> {
     async fn check_named(&mut self, config: &Key, handlers: &[Handler]) -> Result<Option<Refusal>, Failure> {
@@ -105,11 +109,17 @@ impl Reading<'_> {
     }
 
     /// Returns the labels of a namespace. A namespace that the target lacks gets the labels of the source's.
-    async fn read_labels(
-        &mut self,
-        side: Side,
-        name: &str,
-    ) -> Result<Option<BTreeMap<String, String>>, Failure> {
+    async fn read_labels(&mut self, side: Side, name: &str) -> Result<Option<Labels>, Failure> {
+        let at = (side, name.to_owned());
+        if let Some(known) = self.labels.get(&at) {
+            return Ok(known.clone());
+        }
+        let labels = self.look_up_labels(side, name).await?;
+        self.labels.insert(at, labels.clone());
+        Ok(labels)
+    }
+
+    async fn look_up_labels(&mut self, side: Side, name: &str) -> Result<Option<Labels>, Failure> {
         let key = Key::new(GroupKind::new("", "Namespace"), None, name);
         let Job { options, .. } = self.job;
         let is_outside = !options.scope.includes_namespace(Some(name));
