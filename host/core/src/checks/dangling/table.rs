@@ -63,46 +63,10 @@ const AWS_IDENTITY: &[(&str, NamedKind)] = &[
 const ROWS: &[Row] = &[
     // cluster-api, bootstrap/kubeadm/internal/controllers/kubeadmconfig_controller.go, resolveSecretFileContent and
     // resolveSecretPasswordContent: the next Machine needs them, a bootstrapped one doesn't
-    Row {
-        group: CONTROL_PLANE,
-        ..row(
-            &["KubeadmControlPlane"],
-            "spec.kubeadmConfigSpec.files[].contentFrom.secret",
-            "name",
-            "",
-            ONLY_SECRET,
-        )
-    },
-    Row {
-        group: CONTROL_PLANE,
-        ..row(
-            &["KubeadmControlPlane"],
-            "spec.kubeadmConfigSpec.users[].passwdFrom.secret",
-            "name",
-            "",
-            ONLY_SECRET,
-        )
-    },
-    Row {
-        group: BOOTSTRAP,
-        ..row(
-            &["KubeadmConfigTemplate"],
-            "spec.template.spec.files[].contentFrom.secret",
-            "name",
-            "",
-            ONLY_SECRET,
-        )
-    },
-    Row {
-        group: BOOTSTRAP,
-        ..row(
-            &["KubeadmConfigTemplate"],
-            "spec.template.spec.users[].passwdFrom.secret",
-            "name",
-            "",
-            ONLY_SECRET,
-        )
-    },
+    secret_row(CONTROL_PLANE, &["KubeadmControlPlane"], "spec.kubeadmConfigSpec.files[].contentFrom.secret"),
+    secret_row(CONTROL_PLANE, &["KubeadmControlPlane"], "spec.kubeadmConfigSpec.users[].passwdFrom.secret"),
+    secret_row(BOOTSTRAP, &["KubeadmConfigTemplate"], "spec.template.spec.files[].contentFrom.secret"),
+    secret_row(BOOTSTRAP, &["KubeadmConfigTemplate"], "spec.template.spec.users[].passwdFrom.secret"),
     // cluster-api-provider-gcp, cloud/scope/credentials.go, getCredentialDataFromRef
     row(&["GCPCluster", "GCPManagedCluster"], "spec.credentialsRef", "name", "", ONLY_SECRET),
     // cluster-api-provider-azure, azure/scope/identity.go, NewAzureCredentialsProvider
@@ -200,14 +164,8 @@ const ROWS: &[Row] = &[
         FLOATING_POOL,
     ),
     // cluster-api-addon-provider-helm, controllers/helmreleaseproxy/helmreleaseproxy_controller.go
-    Row {
-        group: GROUP_ADDONS,
-        ..row(&["HelmChartProxy", "HelmReleaseProxy"], "spec.credentials.secret", "name", "", ONLY_SECRET)
-    },
-    Row {
-        group: GROUP_ADDONS,
-        ..row(&["HelmChartProxy", "HelmReleaseProxy"], "spec.tlsConfig.caSecret", "name", "", ONLY_SECRET)
-    },
+    secret_row(GROUP_ADDONS, &["HelmChartProxy", "HelmReleaseProxy"], "spec.credentials.secret"),
+    secret_row(GROUP_ADDONS, &["HelmChartProxy", "HelmReleaseProxy"], "spec.tlsConfig.caSecret"),
     // cluster-api-provider-aws, pkg/cloud/scope/session.go, buildProvidersForRef
     row(&["AWSCluster"], "spec.identityRef", "name", "spec.identityRef.kind", AWS_IDENTITY),
     Row {
@@ -221,10 +179,7 @@ const ROWS: &[Row] = &[
         )
     },
     // cluster-api-provider-aws, pkg/cloud/scope/rosacontrolplane.go, CredentialsSecret
-    Row {
-        group: CONTROL_PLANE,
-        ..row(&["ROSAControlPlane"], "spec.credentialsSecretRef", "name", "", ONLY_SECRET)
-    },
+    secret_row(CONTROL_PLANE, &["ROSAControlPlane"], "spec.credentialsSecretRef"),
     row(
         &["AWSClusterRoleIdentity"],
         "spec.sourceIdentityRef",
@@ -251,6 +206,11 @@ const fn row(
     referents: &'static [(&'static str, NamedKind)],
 ) -> Row {
     Row { group: INFRASTRUCTURE, kinds, parent, name, decides, referents }
+}
+
+/// A row of a field that names only Secrets.
+const fn secret_row(group: &'static str, kinds: &'static [&'static str], parent: &'static str) -> Row {
+    Row { group, ..row(kinds, parent, "name", "", ONLY_SECRET) }
 }
 
 impl Row {
