@@ -126,7 +126,7 @@ fn explanation_of(risk: Risk) -> Explanation {
         ),
         Risk::Unseen => (
             "Controllers of the target have to write a condition on the paused copies before the move is committed. A provider whose \
-             controllers write none needs an available Deployment.",
+             controllers write none needs its Deployments available.",
             "If no controller of the target watches these objects, the move stops after the commit, and can't be rolled back any more.",
             "Check that the provider's Deployment runs in the target, and watches the namespace. Then resume, which waits again.",
         ),

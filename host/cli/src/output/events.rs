@@ -153,6 +153,9 @@ const NAME_TO_UNPAUSE: &str = "if it is to run, name it: resume with --unpause N
 /// Remedy for MachineDrainRules that stay.
 const COPY_DRAIN_RULES: &str = "copy them, too: --also-copy MachineDrainRule.cluster.x-k8s.io";
 
+/// Remedy for an object that stays and is needed.
+const COPY_REFERENT: &str = "create it there, or let the move copy it: --also-copy KIND.group/NS/NAME";
+
 /// The text of a note, a warning or a finding.
 struct MessageParts<'a> {
     head: String,
@@ -175,6 +178,7 @@ fn message_parts(event: &Event) -> MessageParts<'_> {
             let remedy = match code.as_str() {
                 "undo-lost" if is_cluster => NAME_TO_UNPAUSE,
                 "drain-rules-stay" => COPY_DRAIN_RULES,
+                "would-dangle" => COPY_REFERENT,
                 _ => "",
             };
             MessageParts { head: String::new(), object: object.as_ref(), text, remedy }

@@ -1,4 +1,4 @@
-//! Checks, before the commit, that providers run whose controllers give no sign on paused copies: a Deployment must be available.
+//! Checks, before the commit, that providers run whose controllers give no sign on paused copies: their Deployments must be available.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
