@@ -49,6 +49,15 @@ fn named(stage: &Stage, names: &[&str]) -> Setup {
 #[derive(Default)]
 pub(crate) struct Notes(pub(crate) Mutex<Vec<(String, String)>>);
 
+impl Notes {
+    /// Returns `code: text` of those whose codes begin like this.
+    pub(crate) fn lines_of(&self, prefix: &str) -> Vec<String> {
+        let told = self.0.lock().unwrap();
+        let of_code = told.iter().filter(|(code, _)| code.starts_with(prefix));
+        of_code.map(|(code, text)| format!("{code}: {text}")).collect()
+    }
+}
+
 impl Watcher for Notes {
     fn event(&self, event: Event) {
         if let Event::Warning { code, text, .. } | Event::Note { code, text, .. } = event {

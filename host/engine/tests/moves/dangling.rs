@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
-use pivot_core::{GroupKind, Key, KindLabels};
+use pivot_core::{GroupKind, Key, KindLabels, Side};
 use pivot_engine::{Exit, Failure, Stop};
 use pivot_memory::Fault;
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
+use crate::clusters::Notes;
 use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
 
@@ -57,28 +58,13 @@ fn refused(stop: &Stop) -> Vec<(Key, Vec<Remedy>)> {
     refusals.iter().map(|refusal| (refusal.object.clone().unwrap(), refusal.remedies.clone())).collect()
 }
 
-/// Keeps notes and warnings about references.
-#[derive(Default)]
-struct Notes(std::sync::Mutex<Vec<String>>);
-impl pivot_engine::Watcher for Notes {
-    fn event(&self, event: pivot_engine::Event) {
-        if let pivot_engine::Event::Note { code, text, .. } | pivot_engine::Event::Warning { code, text, .. } =
-            event
-            && code.starts_with("references-")
-        {
-            self.0.lock().unwrap().push(format!("{code}: {text}"));
-        }
-    }
-}
-
 /// Moves, and returns the notes and warnings about references.
 async fn notes_of_move(stage: &Stage) -> Vec<String> {
     let notes = Arc::new(Notes::default());
     let mut setup = stage.setup();
     setup.watcher = notes.clone();
     run::start(setup).await.unwrap();
-    let notes = notes.0.lock().unwrap();
-    notes.clone()
+    notes.lines_of("references-")
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,6 +131,17 @@ async fn existing_identity_of_the_target_is_enough() {
         let text =
             "references-differ: the target has VSphereClusterIdentity vcenter with other contents, which";
         assert!(notes.iter().all(|note| note.starts_with(text)), "{notes:?}");
+    }
+}
+
+/// Anyone who controls the target could otherwise guess the identity's content.
+#[tokio::test(start_paused = true)]
+async fn confined_moves_compare_no_cluster_scoped_objects() {
+    for (confined, told) in [(None, 1), (Some(Side::Source), 0)] {
+        let mut stage = stage();
+        stage.options.confined = confined;
+        stage.target.insert(elsewhere(&identity(), ("spec", json!({"secretName": "other"})))).unwrap();
+        assert_eq!(notes_of_move(&stage).await.len(), told, "{confined:?}");
     }
 }
 

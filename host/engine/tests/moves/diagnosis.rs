@@ -1,33 +1,22 @@
 //! The diagnosis of a management cluster, alone and next to another one.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pivot_core::{GroupKind, Key, KindLabels};
-use pivot_engine::{Event, Failure, Setup, Stop, Watcher, diagnosis};
+use pivot_engine::{Failure, Setup, Stop, diagnosis};
 use pivot_memory::Fault;
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
+use crate::clusters::Notes;
 use crate::stage::{CLUSTERS, Stage, key, kind, picture};
-use crate::{dangling, gitops, run};
+use crate::{dangling, gitops, plugins, run};
 
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
-/// Keeps warnings.
-#[derive(Default)]
-struct Warnings(Mutex<Vec<String>>);
-
-impl Watcher for Warnings {
-    fn event(&self, event: Event) {
-        if let Event::Warning { code, text, .. } = event {
-            self.0.lock().unwrap().push(format!("{code}: {text}"));
-        }
-    }
-}
-
 /// Returns the codes of the problems, and the warnings. Nothing may be written.
 async fn diagnose(stage: &Stage) -> (Vec<&'static str>, Vec<String>) {
-    let warnings = Arc::new(Warnings::default());
+    let warnings = Arc::new(Notes::default());
     let before = (picture(&stage.source), picture(&stage.target));
     let found = diagnosis::diagnose(Setup { watcher: warnings.clone(), ..stage.setup() }).await;
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
@@ -38,8 +27,7 @@ async fn diagnose(stage: &Stage) -> (Vec<&'static str>, Vec<String>) {
         }
         Err(other) => panic!("{other}"),
     };
-    let warnings = warnings.0.lock().unwrap().clone();
-    (codes, warnings)
+    (codes, warnings.lines_of(""))
 }
 
 /// Gives the Cluster of a side an address and an authority.
@@ -79,6 +67,16 @@ async fn diagnosis_reports_all_problems_at_once() {
 #[tokio::test(start_paused = true)]
 async fn active_gitops_owners_are_problems() {
     assert_eq!(diagnose(&gitops::stage_with_owner()).await.0, ["gitops-active"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn broken_plugins_hide_no_problem() {
+    let mut stage = Stage::new();
+    stage.plugins.push(plugins::broken_check());
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
+    let (codes, warnings) = diagnose(&stage).await;
+    assert_eq!(codes, ["already-paused"]);
+    assert!(warnings.iter().any(|warning| warning.starts_with("plugins-failed: ")), "{warnings:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,15 +1,16 @@
 //! Objects that a GitOps tool applies to the source.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
 use pivot_core::{GroupKind, Key, KindLabels};
-use pivot_engine::{Event, Exit, Failure, Watcher};
+use pivot_engine::{Exit, Failure};
 use pivot_memory::Fault;
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
+use crate::clusters::Notes;
 use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, is_record, key, kind, picture};
 
@@ -43,25 +44,12 @@ pub(crate) fn stage_with_owner() -> Stage {
     stage
 }
 
-#[derive(Default)]
-struct Warnings(Mutex<Vec<String>>);
-
-impl Watcher for Warnings {
-    fn event(&self, event: Event) {
-        if let Event::Warning { code, text, .. } = event
-            && code == "owners-unreadable"
-        {
-            self.0.lock().unwrap().push(text);
-        }
-    }
-}
-
 async fn move_with_warnings(stage: &Stage) -> Vec<String> {
-    let warnings = Arc::new(Warnings::default());
+    let warnings = Arc::new(Notes::default());
     let mut setup = stage.setup();
     setup.watcher = warnings.clone();
     run::start(setup).await.unwrap();
-    warnings.0.lock().unwrap().clone()
+    warnings.lines_of("owners-unreadable")
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,7 +87,8 @@ async fn unreadable_owners_are_named_once() {
     });
     for stage in [stage(), forbidden] {
         let warnings = move_with_warnings(&stage).await;
-        let expected = "pivot-host doesn't find Kustomization flux-system/clusters in the source";
+        let expected =
+            "owners-unreadable: pivot-host doesn't find Kustomization flux-system/clusters in the source";
         assert!(warnings.len() == 1 && warnings[0].starts_with(expected), "{warnings:?}");
     }
 }

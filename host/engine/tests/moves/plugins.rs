@@ -61,6 +61,11 @@ impl HostKeeper {
     }
 }
 
+/// Returns a plugin whose check before the pause fails.
+pub(crate) fn broken_check() -> Arc<dyn Hooks> {
+    Arc::new(HostKeeper { fails_at: Some(Point::BeforePause), ..HostKeeper::new() })
+}
+
 #[async_trait]
 impl Hooks for HostKeeper {
     fn describe(&self) -> &Description {
