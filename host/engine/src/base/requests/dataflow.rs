@@ -55,6 +55,20 @@ where
     run_parts(after, &Parts::default(), limiter, halter, start).await
 }
 
+/// Returns the nodes that wait for each node.
+fn list_dependents(after: &[Vec<usize>]) -> Result<Vec<Vec<usize>>, Failure> {
+    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); after.len()];
+    for (node, before) in after.iter().enumerate() {
+        for &earlier in before {
+            dependents
+                .get_mut(earlier)
+                .ok_or_else(|| Failure::Bug(format!("node {node} waits for {earlier}, which is not there")))?
+                .push(node);
+        }
+    }
+    Ok(dependents)
+}
+
 /// Runs every node once, see [`run`], and limits how many beginnings are open.
 pub(crate) async fn run_parts<S, F>(
     after: &[Vec<usize>],
@@ -68,15 +82,7 @@ where
     F: Future<Output = Result<(), Failure>> + Send + 'static,
 {
     let mut waits: Vec<usize> = after.iter().map(Vec::len).collect();
-    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); after.len()];
-    for (node, before) in after.iter().enumerate() {
-        for &earlier in before {
-            dependents
-                .get_mut(earlier)
-                .ok_or_else(|| Failure::Bug(format!("node {node} waits for {earlier}, which is not there")))?
-                .push(node);
-        }
-    }
+    let dependents = list_dependents(after)?;
     let mut ready = Ready::new(parts);
     (0..after.len()).filter(|&node| waits.get(node) == Some(&0)).for_each(|node| ready.push(node));
     let mut running: JoinSet<(usize, Duration, Result<(), Failure>)> = JoinSet::new();

@@ -384,21 +384,7 @@ impl ClusterSides<'_> {
             }
             running.insert(target.own_name(key));
         }
-        let names = some_of(&running.iter().collect::<Vec<_>>(), 5);
-        let id = &record.move_id;
-        let verb = if running.len() == 1 { "runs" } else { "run" };
-        Ok(match (running.len(), said) {
-            (0, _) => None,
-            (_, ReportedEnd::Ended(summary)) => Some(format!(
-                "the target says that move {id} ended at {}, and {names} {verb} there",
-                summary.ended_at
-            )),
-            (_, ReportedEnd::Settled) => {
-                Some(format!("the target says that move {id} is Settled, and {names} {verb} there"))
-            }
-            (1, ReportedEnd::Nothing) => Some(describe_running(&names, id)),
-            (_, ReportedEnd::Nothing) => Some(format!("{names}, copies of move {id}, run in the target")),
-        })
+        Ok(describe_takeover(&running, &record.move_id, said))
     }
 }
 
@@ -407,6 +393,24 @@ impl ClusterSides<'_> {
 pub(crate) fn is_written(copy: &Meta, original: Option<&Meta>) -> bool {
     let since = copy.last_own_write().or(copy.creation_timestamp.as_deref()).unwrap_or_default();
     copy.is_written_by_others(since, original)
+}
+
+/// Names the copies that run, and tells how the target reported the move's end. None if no copy runs.
+fn describe_takeover(running: &BTreeSet<Key>, id: &str, said: ReportedEnd<'_>) -> Option<String> {
+    let names = some_of(&running.iter().collect::<Vec<_>>(), 5);
+    let verb = if running.len() == 1 { "runs" } else { "run" };
+    match (running.len(), said) {
+        (0, _) => None,
+        (_, ReportedEnd::Ended(summary)) => Some(format!(
+            "the target says that move {id} ended at {}, and {names} {verb} there",
+            summary.ended_at
+        )),
+        (_, ReportedEnd::Settled) => {
+            Some(format!("the target says that move {id} is Settled, and {names} {verb} there"))
+        }
+        (1, ReportedEnd::Nothing) => Some(describe_running(&names, id)),
+        (_, ReportedEnd::Nothing) => Some(format!("{names}, copies of move {id}, run in the target")),
+    }
 }
 
 /// Says that a copy runs.
