@@ -8,6 +8,7 @@
 //! | `stored_versions` | versions in which the source stores objects |
 //! | `providers` | providers that the target runs |
 //! | `provider_deployments` | objects that the controllers of these providers watch |
+//! | `stopped_providers` | providers of the target whose Deployments don't run |
 //! | `nodes` | nodes of the target that can run controllers |
 //! | `collateral` | objects that stay and would lose their owners |
 //! | `dangling` | objects that stay and would be missing in the target |
@@ -27,5 +28,6 @@ pub mod preflight;
 pub mod provider_deployments;
 pub mod providers;
 pub mod served_versions;
+pub mod stopped_providers;
 pub mod stored_versions;
 pub mod unusable_objects;

@@ -29,12 +29,14 @@ const MAX_NAMED: usize = 3;
 pub struct ProviderDeployment {
     /// The provider, as its manifests are labelled: `infrastructure-metal3`.
     pub(crate) provider: String,
+    /// The namespace of the Deployment.
+    pub(crate) home: Option<String>,
     /// The one namespace it watches; none if it watches all.
     namespace: Option<String>,
     /// The value of the label that objects need; none if they need no label.
     filter: Option<String>,
     /// True if a Pod of it is available, by a status of its latest generation.
-    is_available: bool,
+    pub(crate) is_available: bool,
     /// True if the container of the controllers was found, and no variable hides a limit.
     has_known_flags: bool,
 }
@@ -85,6 +87,7 @@ impl ProviderDeployment {
         let drop_variable = |value: Option<String>| value.filter(|value| !value.contains("$("));
         Ok(Self {
             provider: object.meta.labels.get(LABEL_PROVIDER).cloned().unwrap_or_default(),
+            home: object.meta.namespace.clone(),
             namespace: drop_variable(namespace),
             filter: drop_variable(filter),
             is_available: status.available_replicas > 0
@@ -93,8 +96,12 @@ impl ProviderDeployment {
         })
     }
 
-    /// Returns true if the Deployment may leave out objects.
-    pub fn is_limited(&self) -> bool {
+    /// Returns true if the providers of kinds must be known to judge the Deployment: it may leave out objects, or doesn't run.
+    pub fn needs_kinds(&self) -> bool {
+        self.is_limited() || !self.is_available
+    }
+
+    fn is_limited(&self) -> bool {
         self.namespace.is_some() || self.filter.is_some()
     }
 
@@ -133,6 +140,13 @@ pub struct RunningProviders {
     pub kinds: BTreeMap<GroupKind, String>,
 }
 
+impl RunningProviders {
+    /// Returns the provider of a kind, if it is known.
+    pub(crate) fn provider_of(&self, kind: &GroupKind) -> Option<&str> {
+        self.kinds.get(kind).map(String::as_str).or_else(|| is_cluster(kind).then_some(CORE))
+    }
+}
+
 /// Refuses objects that no Deployment of their provider watches. No controller of the source watches an object without a status,
 /// so the check leaves it out. It also leaves out kinds that the user accepted as unseen. `adapted` are the kinds whose labels
 /// plugins may change.
@@ -152,8 +166,7 @@ pub fn check_deployments(
         if accept.contains_kind(Risk::Unseen, kind) {
             continue;
         }
-        let core = is_cluster(kind).then_some(CORE);
-        let Some(provider) = running.kinds.get(kind).map(String::as_str).or(core) else { continue };
+        let Some(provider) = running.provider_of(kind) else { continue };
         let deployments = || running.deployments.iter().filter(|deployment| deployment.runs(provider));
         if !deployments().any(ProviderDeployment::is_limited) || !matches!(object.has_status(), Ok(true)) {
             continue;

@@ -63,10 +63,13 @@ impl Refusal {
         }
     }
 
-    /// Returns true if a move can wait until the refusal goes away: Machines come up, providers are installed, and users suspend
-    /// owners in GitOps tools.
+    /// Returns true if a move can wait until the refusal goes away: Machines come up, providers are installed and
+    /// started, and users suspend owners in GitOps tools.
     pub fn is_transient(&self) -> bool {
-        matches!(self.code, "not-provisioned" | "provider-missing" | "kind-missing" | "gitops-active")
+        matches!(
+            self.code,
+            "not-provisioned" | "provider-missing" | "provider-stopped" | "kind-missing" | "gitops-active"
+        )
     }
 
     /// Adds objects to the refusal.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::FutureExt;
 use pivot_core::checks::provider_deployments::{ProviderDeployment, RunningProviders, check_deployments};
 use pivot_core::checks::providers::{Provider, check_providers, find_unlisted};
+use pivot_core::checks::stopped_providers::check_stopped_providers;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::objects::names::{GROUP_CLUSTERCTL, LABEL_PROVIDER};
 use pivot_core::plugins::hooks::Hook;
@@ -39,6 +40,7 @@ pub(crate) async fn check_target_providers(
     if let Some(target) = target {
         let namespaces = steps().filter_map(|step| step.key.namespace.clone()).collect();
         refusals.extend(check_providers(source, target, &running.deployments, &namespaces));
+        refusals.extend(check_stopped_providers(&running, target, plan, &job.options.accept));
         let unlisted = find_unlisted(source, target, &running.deployments);
         if !unlisted.is_empty() {
             let text = format!(
@@ -74,7 +76,7 @@ pub(crate) async fn read_inventory(job: &Job) -> Result<Option<Vec<Provider>>, F
     listing.objects.iter().map(read).collect::<Result<_, _>>().map(Some)
 }
 
-/// Reads the Deployments of providers, and the providers of all kinds if flags limit a Deployment.
+/// Reads the Deployments of providers, and the providers of all kinds if one of these must be judged.
 async fn read_running(job: &Job) -> Result<RunningProviders, Failure> {
     let deployments = match list_deployments(job).await {
         Ok(deployments) => deployments,
@@ -91,7 +93,7 @@ async fn read_running(job: &Job) -> Result<RunningProviders, Failure> {
     };
     let deployments: Vec<_> = deployments.iter().map(read).collect::<Result<_, _>>()?;
     let mut running = RunningProviders { deployments, ..RunningProviders::default() };
-    if running.deployments.iter().any(ProviderDeployment::is_limited) {
+    if running.deployments.iter().any(ProviderDeployment::needs_kinds) {
         running.kinds = read_providers_of_kinds(job).await?;
     }
     Ok(running)

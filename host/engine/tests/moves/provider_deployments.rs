@@ -64,6 +64,18 @@ fn controllers(target: &MemoryPlace) -> JoinSet<()> {
     all
 }
 
+/// A Deployment in the namespace that the target's inventory names.
+fn listed() -> Stage {
+    let stage = deployed();
+    let group = "clusterctl.cluster.x-k8s.io";
+    stage.target.add_kind(kind(group, "Provider", "providers", KindLabels::default()));
+    let provider = json!({"apiVersion": format!("{group}/v1beta2"), "kind": "Provider",
+            "metadata": {"name": "infrastructure-x", "namespace": "system"},
+            "providerName": "x", "type": "InfrastructureProvider", "version": "v1.0.0"});
+    stage.target.insert(provider).unwrap();
+    stage
+}
+
 fn cluster() -> Key {
     key(CLUSTERS, "Cluster", "c")
 }
@@ -113,6 +125,21 @@ async fn providers_scaled_down_stop_the_move() {
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 
+/// Before, the source was paused and everything was copied before such a move stopped.
+#[tokio::test(start_paused = true)]
+async fn stopped_providers_prevent_the_pause() {
+    let stage = listed();
+    scale(&stage.target, 0);
+    let before = (picture(&stage.source), picture(&stage.target));
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::Refused, None), "{stop}");
+    assert!(stop.passes() && stop.to_string().contains("infrastructure-x"), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before);
+    scale(&stage.target, 1);
+    let _controllers = controllers(&stage.target);
+    run::start(stage.setup()).await.unwrap();
+}
+
 /// Azure's provider has a second one, for Azure Service Operator.
 #[tokio::test(start_paused = true)]
 async fn each_deployment_of_a_provider_is_needed() {
@@ -145,16 +172,8 @@ async fn deleted_deployments_are_not_available() {
 /// A user of the target's cluster must not be able to stop the moves of others.
 #[tokio::test(start_paused = true)]
 async fn deployments_outside_of_their_provider_are_ignored() {
-    let stage = deployed();
-    let group = "clusterctl.cluster.x-k8s.io";
-    stage.target.add_kind(kind(group, "Provider", "providers", KindLabels::default()));
+    let stage = listed();
     stage.target.add_namespace("tenant");
-    stage
-        .target
-        .insert(json!({"apiVersion": format!("{group}/v1beta2"), "kind": "Provider",
-            "metadata": {"name": "infrastructure-x", "namespace": "system"},
-            "providerName": "x", "type": "InfrastructureProvider", "version": "v1.0.0"}))
-        .unwrap();
     let mut fake = stage.target.body(&deployment()).unwrap();
     fake["metadata"]["namespace"] = json!("tenant");
     fake["metadata"]["uid"] = json!("fake");
