@@ -194,8 +194,9 @@ impl<'a> Command<'a> {
     /// The moves under way that were found while the plan was made.
     fn under_way(&self, progress: &Progress) -> Vec<MoveStatus> {
         let missing = matches!(self.choices.ends.target, TargetEnd::None).then_some(Side::Target);
-        let moves = progress.under_way();
-        moves.into_iter().map(|one| self.with_place_of_files(MoveStatus { missing, ..one })).collect()
+        let moves = progress.under_way().into_iter();
+        let moves = moves.map(|one| MoveStatus { missing: one.missing.or(missing), ..one });
+        moves.map(|one| self.with_place_of_files(one)).collect()
     }
 
     /// If a cluster was given as target, a move into a directory goes elsewhere; and the other way round.

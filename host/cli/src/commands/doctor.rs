@@ -1,8 +1,7 @@
 //! Checks a management cluster long before a move, alone or next to another one.
 
-use pivot_core::Side;
 use pivot_core::plan::Plan;
-use pivot_engine::{Failure, MoveStatus, diagnosis};
+use pivot_engine::{Failure, diagnosis};
 
 use super::Command;
 use crate::args::TargetEnd;
@@ -38,9 +37,7 @@ impl Command<'_> {
                 return self.report_stop(&stop, AlreadyShown::Nothing, &plugins.disabled_plugins());
             }
         };
-        // No move's target was asked.
-        let moves = progress.under_way().into_iter();
-        let moves: Vec<_> = moves.map(|one| MoveStatus { missing: Some(Side::Target), ..one }).collect();
+        let moves = self.under_way(&progress);
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let reported = progress.reported_so_far();
         let (cluster, other) = opened.labels();

@@ -106,7 +106,7 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
                 .to_owned()
         }
         Remedy::EndOtherMove => {
-            "end that move first: resume it, or roll it back; `status` has the commands".to_owned()
+            "end that move first: `status` shows its phase, and whether to resume it or to roll it back".to_owned()
         }
         Remedy::WaitForOtherRun => "wait until it ends; `status` shows its phase".to_owned(),
         Remedy::ReachServer => "check that this is the right cluster, that its API server is up, and that it can be reached from here (VPN, firewall, HTTPS_PROXY and NO_PROXY)"

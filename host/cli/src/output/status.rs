@@ -283,7 +283,12 @@ pub(crate) fn under_way(moves: &[MoveStatus], next: &[Vec<String>]) -> Text {
     text.add_line("Moves under way:");
     for (one, next) in moves.iter().zip(next) {
         let record = &one.record;
-        text.add_line(format!("  move {}, {}, {}", record.move_id, record.scope, phase_text(one)));
+        let direction = match one.missing {
+            Some(Side::Target) => " out of this cluster",
+            Some(Side::Source) => " into this cluster",
+            None => "",
+        };
+        text.add_line(format!("  move {}{direction}, {}, {}", record.move_id, record.scope, phase_text(one)));
         text.add_line(format!("    started  {}", started_text(record)));
         if let Some(note) = one_sided(one) {
             text.add_line(format!("    note     {note}"));

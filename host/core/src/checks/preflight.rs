@@ -17,6 +17,7 @@ use crate::messages::shell::Kubectl;
 use crate::objects::names::{GROUP_CLUSTER, MANAGED_BY, OURS, UNDO};
 use crate::objects::pause;
 use crate::plan::Plan;
+use crate::records::record::is_move_id;
 use crate::request::scope::Scope;
 use crate::{GroupKind, Key, Object, ObjectError, Side};
 
@@ -122,7 +123,10 @@ fn check_pause(
         return Ok(None);
     }
     if object.meta.has_annotation(UNDO) {
-        let message = format!("{key} is paused by another move that has not ended");
+        // Anyone who can write the object can write another id.
+        let paused_by = pause::find_pausing_move(&object.meta).filter(|id| is_move_id(id));
+        let paused_by = paused_by.map_or("another move".to_owned(), |id| format!("move {id}"));
+        let message = format!("{key} is paused by {paused_by}, which has not ended");
         let refusal = Refusal::source("paused-by-other-move", key.clone(), message, Remedy::EndOtherMove);
         return Ok(Some(refusal));
     }

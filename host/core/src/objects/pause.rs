@@ -110,6 +110,11 @@ pub fn is_ours(meta: &Meta, move_id: &str) -> bool {
     undo_patch(meta, move_id).is_some()
 }
 
+/// Returns the id of the move that paused or held the object.
+pub(crate) fn find_pausing_move(meta: &Meta) -> Option<String> {
+    read_undo(meta).map(|undo| undo.move_id)
+}
+
 /// Returns true if the object has a move's undo annotation.
 pub fn has_undo(meta: &Meta) -> bool {
     read_undo(meta).is_some()

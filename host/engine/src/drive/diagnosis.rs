@@ -6,26 +6,37 @@ use pivot_core::Side;
 use pivot_core::plan::Plan;
 
 use crate::base::outcome::stop::Stop;
+use crate::base::requests::side::Sides;
 use crate::base::setup::Setup;
 use crate::check::{active_in_both, diagnosis};
 use crate::drive::open::open_sides;
 use crate::drive::run::read_plan;
+use crate::drive::status;
 use crate::drive::stopping::stop_without_move;
 
 /// Returns the plan of a move of the source into an unknown cluster, or the problems that would prevent it wherever it goes. If
-/// the setup's target is a cluster, Clusters that are active in both are problems, too.
+/// the setup's target is a cluster, Clusters that are active in both are problems, too. Reports the moves out of the source and into it.
 pub async fn diagnose(setup: Setup) -> Result<Plan, Stop> {
+    let missing = (!setup.sides.target.end_kind().is_cluster()).then_some(Side::Target);
     let compare = async {
-        if !setup.sides.target.end_kind().is_cluster() {
+        let opened = open_sides(&setup, missing).await?;
+        status::report_moves(&setup, &opened.read_visible_moves().await?, missing);
+        if missing.is_some() {
             return Ok(Vec::new());
         }
-        let opened = open_sides(&setup, None).await?;
         let namespaces = &setup.options.scope.namespaces;
         active_in_both::find_active_in_both(&opened.sides, &opened.kinds, namespaces, &*setup.watcher).await
     };
+    let into_source = async {
+        let source = setup.sides.source.clone();
+        let as_target = Setup { sides: Sides { source: source.clone(), target: source }, ..setup.clone() };
+        let opened = open_sides(&as_target, Some(Side::Source)).await?;
+        status::report_moves(&setup, &opened.read_visible_moves().await?, Some(Side::Source));
+        Ok(())
+    };
     let result = async {
         let read = read_plan(setup.clone(), Some(Side::Target));
-        let (in_both, (active, snapshot, _)) = tokio::try_join!(compare, read)?;
+        let (in_both, (active, snapshot, _), ()) = tokio::try_join!(compare, read, into_source)?;
         diagnosis::check_source(&active.job, &snapshot, in_both).await?;
         Ok(Arc::unwrap_or_clone(snapshot.plan))
     };

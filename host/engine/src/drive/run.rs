@@ -82,7 +82,7 @@ async fn read_and_check(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetSta
     Ok((active, snapshot, target))
 }
 
-/// Reads both sides, except the absent one, and makes a plan. Reports the moves under way.
+/// Reads both sides, except the absent one, and makes a plan. Reports the moves under way if both sides are read.
 pub(crate) async fn read_plan(
     setup: Setup,
     absent: Option<Side>,
@@ -90,8 +90,8 @@ pub(crate) async fn read_plan(
     let opened = open_sides(&setup, absent).await?;
     let (moves, first) = tokio::join!(opened.read_visible_moves(), begin_reading(&setup, &opened));
     let moves = moves?;
-    for under_way in status::describe_moves(&moves, None) {
-        setup.watcher.event(Event::UnderWay { status: Box::new(under_way) });
+    if absent.is_none() {
+        status::report_moves(&setup, &moves, None);
     }
     // A move that was begun from other files is a different move, with different copies.
     let mut found =

@@ -12,6 +12,7 @@ use pivot_core::records::record::{Record, is_move_id};
 use pivot_core::{Key, Side};
 use pivot_places::PlaceError;
 
+use crate::base::events::Event;
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::under_way::MoveStatus;
 use crate::base::requests::listing;
@@ -134,8 +135,15 @@ async fn read_moves(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Move
 }
 
 /// Returns the state of moves. `missing` is the side that the user did not name.
-pub(crate) fn describe_moves(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
+fn describe_moves(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
     moves.0.iter().filter_map(|found| describe_move(found, missing)).collect()
+}
+
+/// Reports moves under way as events. `missing` is the side that the user did not name.
+pub(crate) fn report_moves(setup: &Setup, moves: &Moves, missing: Option<Side>) {
+    for status in describe_moves(moves, missing) {
+        setup.watcher.event(Event::UnderWay { status: Box::new(status) });
+    }
 }
 
 fn describe_move(found: &FoundMove, missing: Option<Side>) -> Option<MoveStatus> {

@@ -88,7 +88,7 @@ async fn status_of_the_same_cluster_twice_is_that_of_one() {
 }
 
 #[derive(Default)]
-struct UnderWay(Mutex<Vec<MoveStatus>>);
+pub(crate) struct UnderWay(pub(crate) Mutex<Vec<MoveStatus>>);
 
 impl Watcher for UnderWay {
     fn event(&self, event: Event) {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use pivot_core::{GroupKind, Key, KindLabels};
-use pivot_engine::{Failure, Setup, Stop, diagnosis};
+use pivot_core::records::record::Phase;
+use pivot_core::{GroupKind, Key, KindLabels, Side};
+use pivot_engine::{Failure, Setup, Sides, Stop, diagnosis};
 use pivot_memory::Fault;
-use pivot_places::PlaceError;
+use pivot_places::{DirectoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
 
+use crate::asked::UnderWay;
 use crate::clusters::Notes;
 use crate::stage::{CLUSTERS, Stage, key, kind, picture};
 use crate::{dangling, gitops, plugins, run};
@@ -156,14 +158,38 @@ async fn unreadable_authority_is_a_warning() {
     assert!(codes.is_empty() && warnings[0].starts_with("authority-unreadable: "), "{codes:?} {warnings:?}");
 }
 
-/// The diagnosis doesn't ask the target, which alone knows how far such a move is.
-#[tokio::test(start_paused = true)]
-async fn committed_move_hides_nothing() {
+/// Stages a move whose source is complete and paused after the commit.
+async fn stage_committed_move() -> Stage {
     let mut stage = Stage::new();
     stage.options.stop_before_release = true;
     assert!(run::start(stage.setup()).await.is_err());
-    let (codes, _) = diagnose(&stage).await;
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn committed_move_hides_nothing() {
+    let (codes, _) = diagnose(&stage_committed_move().await).await;
     assert_eq!(codes, ["paused-by-other-move"; 2], "the Cluster and its class");
+}
+
+#[tokio::test(start_paused = true)]
+async fn moves_out_and_in_are_reported() {
+    let stage = stage_committed_move().await;
+    let Sides { source, target } = stage.setup().sides;
+    let files = tempfile::tempdir().unwrap();
+    let nowhere: Arc<dyn Place> = Arc::new(DirectoryPlace::to_write(files.path()).unwrap());
+    for (source, target, expected) in [
+        (source.clone(), target.clone(), (None, Side::Target, Phase::Live)),
+        (source.clone(), nowhere.clone(), (Some(Side::Target), Side::Source, Phase::Committed)),
+        (target, nowhere, (Some(Side::Source), Side::Target, Phase::Live)),
+    ] {
+        let told = Arc::new(UnderWay::default());
+        let setup = Setup { sides: Sides { source, target }, watcher: told.clone(), ..stage.setup() };
+        let _ = diagnosis::diagnose(setup).await;
+        let told = told.0.lock().unwrap();
+        let [one] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!((one.missing, one.decides, one.record.phase), expected);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -370,8 +370,13 @@ fn plan_shows_moves_under_way() {
     check(crate::output::under_way(&[], &[]), &expect![""]);
     let next = || vec!["pivot-host resume".to_owned(), "pivot-host rollback".to_owned()];
     let elsewhere = MoveStatus { elsewhere: true, ..one(Phase::Copied, Side::Source) };
+    let out = MoveStatus { missing: Some(Side::Target), ..one(Phase::Committed, Side::Source) };
+    let into = MoveStatus { missing: Some(Side::Source), ..one(Phase::Live, Side::Target) };
     check(
-        crate::output::under_way(&[one(Phase::Copied, Side::Source), elsewhere], &[next(), Vec::new()]),
+        crate::output::under_way(
+            &[one(Phase::Copied, Side::Source), elsewhere, out, into],
+            &[next(), Vec::new(), Vec::new(), Vec::new()],
+        ),
         &expect![[r#"
 
             Moves under way:
@@ -382,6 +387,12 @@ fn plan_shows_moves_under_way() {
               move 1234, namespace ns, Copied (resume or roll back)
                 started  2026-08-21T10:00:00Z by jane@laptop
                 note     this is not the target of the move: name the right one
+              move 1234 out of this cluster, namespace ns, Committed or later (resume only; the record in the target decides and was not read)
+                started  2026-08-21T10:00:00Z by jane@laptop
+                note     name its target too (--to-kubeconfig, --to-kubeconfig-context) to see the next commands
+              move 1234 into this cluster, namespace ns, Live (resume only)
+                started  2026-08-21T10:00:00Z by jane@laptop
+                note     name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands
         "#]],
     );
 }

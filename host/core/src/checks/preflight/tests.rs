@@ -134,6 +134,19 @@ fn only_pauses_of_this_move_are_ours() {
     }
 }
 
+#[test]
+fn pauses_by_moves_name_their_move() {
+    for (id, by) in [("one", "move one"), ("any text", "another move")] {
+        let paused = pause::with_undo(&running(), json!({"spec": {"paused": true}}), id);
+        let mut case = Case::new("");
+        case.inventory = Inventory::new(vec![body("Cluster", with(running(), paused))]);
+        let checked =
+            check_moved_objects(&case.inventory, &case.plan(), &case.scope, None, &SafeKinds::default());
+        let expected = format!("Cluster ns/x is paused by {by}, which has not ended");
+        assert_eq!(checked[0].message, expected);
+    }
+}
+
 /// Whoever paused it may run it elsewhere.
 #[test]
 fn no_remedy_for_a_pause_unpauses() {
