@@ -129,15 +129,15 @@ impl Risk {
             Self::Dangling => Row(
                 "dangling",
                 Kinds::Each,
-                Extent::Scope,
-                &[Move, StartHandover, Plan, Pivot],
+                Extent::Run,
+                &[Move, StartHandover, Plan, Resume, Pivot],
                 "objects of these kinds, which moved objects need, are missing in the target",
             ),
             Self::Gitops => Row(
                 "gitops",
                 Kinds::Each,
-                Extent::Scope,
-                &[Move, StartHandover, Plan, Pivot],
+                Extent::Run,
+                &[Move, StartHandover, Plan, Resume, Pivot],
                 "GitOps owners of these kinds may create moved objects again in the source",
             ),
             Self::AlreadyPaused => Row(

@@ -103,7 +103,7 @@ pub(crate) async fn check_all(
     let (
         (providers, dangling, extensions),
         bystanders,
-        (active, active_if_strict),
+        active,
         (namespaces, new_namespaces, refused, (unfit, changes)),
         existing,
         node,
@@ -120,11 +120,7 @@ pub(crate) async fn check_all(
     refusals.extend(providers.into_iter().chain(active));
     let (lost, lost_if_strict) = bystanders;
     refusals.extend(lost);
-    let (dangling, dangling_if_strict) = dangling;
-    refusals.extend(dangling);
-    let (uncalled, uncalled_if_strict) = extensions;
-    refusals.extend(uncalled);
-    refusals.extend(refused);
+    refusals.extend(dangling.into_iter().chain(extensions).chain(refused));
     let Existing { used, in_target, refusals: foreign, copies } = existing;
     refusals.extend(foreign.into_iter().map(|refusal| offer_namespace_map(job, &copies, refusal)));
     refusals.extend(if job.options.finish_alone { refuse_unable_agent(job) } else { None });
@@ -141,9 +137,7 @@ pub(crate) async fn check_all(
         return Err(Failure::Refused(refusals));
     }
     let mut needed = first_reads.needed.clone();
-    needed.extend(risks_to_accept(
-        &[lost_if_strict, dangling_if_strict, uncalled_if_strict, active_if_strict].concat(),
-    ));
+    needed.extend(risks_to_accept(&lost_if_strict));
     report_unneeded_risks(job, snapshot, needed);
     calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await?;
     Ok(TargetState { used, in_target, changes, namespaces, new_namespaces })
@@ -335,7 +329,7 @@ pub(crate) async fn check_new_objects(
             dry_run::ask_target(job, snapshot, known, &missing).await
         };
         let dangling = async { refuse_dangling(job, snapshot, read_inventory(job).await?.as_deref()).await };
-        let (existing, (unfit, _), (dangling, _)) =
+        let (existing, (unfit, _), dangling) =
             tokio::try_join!(existing::find_existing(job, snapshot), unfit, dangling)?;
         refusals.extend(dangling);
         refusals.extend(existing.refusals);

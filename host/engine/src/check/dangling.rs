@@ -35,15 +35,14 @@ enum Comparison {
     Unreadable,
 }
 
-/// Refuses to leave behind what moved objects need; `target_providers` are none if they are unknown. The second list has the
-/// refusals if no risk were accepted.
+/// Refuses to leave behind what moved objects need; `target_providers` are none if they are unknown.
 pub(crate) async fn refuse_dangling(
     job: &Job,
     snapshot: &Snapshot,
     target_providers: Option<&[Provider]>,
-) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
+) -> Result<Vec<Refusal>, Failure> {
     if !job.route.target_runs() {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok(Vec::new());
     }
     let (Snapshot { inventory, plan, providers, .. }, scope) = (snapshot, &job.options.scope);
     let mut search = Search::new(inventory, plan, scope, providers, target_providers);
@@ -85,16 +84,18 @@ pub(crate) async fn refuse_dangling(
         );
         job.report(Event::warning("references-differ", text));
     }
-    Ok(split_accepted(job, search.into_refusals(!job.target.end_kind.is_absent())))
+    Ok(remove_accepted(job, Risk::Dangling, search.into_refusals(!job.target.end_kind.is_absent())))
 }
 
-/// Returns the refusals whose risk isn't accepted, and all.
-pub(crate) fn split_accepted(job: &Job, all: Vec<Refusal>) -> (Vec<Refusal>, Vec<Refusal>) {
-    let is_accepted = |refusal: &Refusal| {
-        let key = refusal.object.as_ref();
-        key.is_some_and(|key| job.options.scope.accept.contains_kind(Risk::Dangling, &key.group_kind))
-    };
-    (all.iter().filter(|refusal| !is_accepted(refusal)).cloned().collect(), all)
+/// Returns the refusals of objects for whose kinds this run doesn't accept a risk.
+pub(crate) fn remove_accepted(job: &Job, risk: Risk, mut refusals: Vec<Refusal>) -> Vec<Refusal> {
+    let kinds = refusals.iter().filter_map(|refusal| Some(refusal.object.as_ref()?.group_kind.clone()));
+    job.used_risks.insert_kinds(risk, kinds);
+    let accepted = job.options.accept.kinds(risk);
+    refusals.retain(|refusal| {
+        refusal.object.as_ref().is_none_or(|object| !accepted.contains(&object.group_kind))
+    });
+    refusals
 }
 
 /// Compares a referent on both sides.

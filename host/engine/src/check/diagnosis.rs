@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use futures::FutureExt;
 use pivot_core::checks::stored_versions::find_outdated_versions;
 use pivot_core::messages::refusal::{Refusal, some_of};
-use pivot_core::messages::risk::Risk;
 use pivot_core::objects::kind::is_kubernetes_group;
 use pivot_core::plugins::hooks::Point;
 use pivot_core::{GroupKind, Key, Side};
@@ -27,7 +26,7 @@ const MAX_LISTED_KINDS: usize = 3;
 /// Checks everything about a move that doesn't depend on its target. `known` are refusals that were found before.
 pub(crate) async fn check_source(job: &Job, snapshot: &Snapshot, known: Vec<Refusal>) -> Result<(), Failure> {
     let mut refusals = [known, check_source_objects(job, snapshot)?].concat();
-    let ((_, dangling), (lost, _), (active, _), ()) = tokio::try_join!(
+    let (dangling, (lost, _), active, ()) = tokio::try_join!(
         refuse_dangling(job, snapshot, Some(&snapshot.providers)),
         refuse_dependents_lost(job, snapshot),
         refuse_active_owners(job, snapshot),
@@ -51,12 +50,9 @@ pub(crate) async fn check_source(job: &Job, snapshot: &Snapshot, known: Vec<Refu
 
 /// Warns of objects that stay and are needed. A target has many of them, such as identities that Clusters share.
 fn warn_of_dangling(job: &Job, dangling: Vec<Refusal>) {
-    for refusal in dangling {
-        let is_accepted = |key: &Key| job.options.scope.accept.contains_kind(Risk::Dangling, &key.group_kind);
-        if !refusal.object.as_ref().is_some_and(is_accepted) {
-            let text = format!("{}: the target must have it, too", refusal.message);
-            job.report(Event::Warning { code: refusal.code.to_owned(), object: refusal.object, text });
-        }
+    for Refusal { code, object, message, .. } in dangling {
+        let text = format!("{message}: the target must have it, too");
+        job.report(Event::Warning { code: code.to_owned(), object, text });
     }
 }
 

@@ -11,22 +11,22 @@ use pivot_core::checks::extensions::{
     matches_namespace, namespaces_to_read, refuse_uncalled,
 };
 use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::risk::Risk;
 use pivot_core::{GroupKind, Key, Object, Side};
 
 use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
-use crate::check::dangling::{Lookup, look_up, split_accepted};
+use crate::check::dangling::{Lookup, look_up, remove_accepted};
 use crate::read::snapshot::Snapshot;
 
-/// Refuses a target that doesn't call extensions that moved Clusters need, and warns of hooks that no class names. The second list has
-/// the refusals if no risk were accepted.
+/// Refuses a target that doesn't call extensions that moved Clusters need, and warns of hooks that no class names.
 pub(crate) async fn refuse_missing_extensions(
     job: &Job,
     snapshot: &Snapshot,
-) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
+) -> Result<Vec<Refusal>, Failure> {
     if !job.route.target_runs() {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok(Vec::new());
     }
     let mut reading = Reading { job, snapshot, unreadable: BTreeSet::new(), labels: BTreeMap::new() };
     let Extensions { named, unnamed, namespaces } = find_extensions(&snapshot.inventory, &snapshot.plan);
@@ -50,7 +50,7 @@ pub(crate) async fn refuse_missing_extensions(
         );
         job.report(Event::note("extensions-unreadable", text));
     }
-    Ok(split_accepted(job, refusals))
+    Ok(remove_accepted(job, Risk::Dangling, refusals))
 }
 
 /// Reads ExtensionConfigs and namespaces.

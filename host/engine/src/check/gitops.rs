@@ -13,16 +13,26 @@ use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
-use crate::check::dangling::{Lookup, look_up};
+use crate::check::dangling::{Lookup, look_up, remove_accepted};
 use crate::read::snapshot::Snapshot;
 
-/// Refuses to delete what an owner would create again. The second list has the refusals if no risk were accepted.
-pub(crate) async fn refuse_active_owners(
-    job: &Job,
-    snapshot: &Snapshot,
-) -> Result<(Vec<Refusal>, Vec<Refusal>), Failure> {
+/// Refuses to delete what an owner would create again.
+pub(crate) async fn refuse_active_owners(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
+    let (refusals, warning) = look_up_owners(job, snapshot).await?;
+    warning.into_iter().for_each(|warning| job.report(warning));
+    Ok(refusals)
+}
+
+/// Checks once more, right before the point of no return, whether an owner is active: a user may have resumed it.
+pub(crate) async fn check_no_active_owners(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+    let (refusals, _) = look_up_owners(job, snapshot).await?;
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
+}
+
+/// Returns the refusals because of active owners, and a warning of owners that can't be judged.
+async fn look_up_owners(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Option<Event>), Failure> {
     if !job.route.deletes_from_source() {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok((Vec::new(), None));
     }
     let owners = find_owners(&snapshot.inventory, &snapshot.plan);
     let looks = owners.keys().map(|owner| -> Work<'_, (&Key, Lookup)> {
@@ -45,17 +55,13 @@ pub(crate) async fn refuse_active_owners(
             }
         }
     }
-    if !unreadable.is_empty() {
+    let warning = (!unreadable.is_empty()).then(|| {
         let text = format!(
             "pivot-host doesn't find {} in the source, or can't read them: if they apply objects that move ({applied}) from another \
              cluster, suspend them there",
             some_of(&unreadable, MAX_LISTED_NAMES)
         );
-        job.report(Event::warning("owners-unreadable", text));
-    }
-    let accepted = job.options.scope.accept.kinds(Risk::Gitops);
-    let is_refused = |refusal: &&Refusal| {
-        refusal.object.as_ref().is_none_or(|owner| !accepted.contains(&owner.group_kind))
-    };
-    Ok((all.iter().filter(is_refused).cloned().collect(), all))
+        Event::warning("owners-unreadable", text)
+    });
+    Ok((remove_accepted(job, Risk::Gitops, all), warning))
 }

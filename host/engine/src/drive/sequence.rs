@@ -36,6 +36,7 @@ use crate::base::state::journal::Journal;
 use crate::base::state::locks::{Lock, MoveLeft};
 use crate::check::approved;
 use crate::check::before_pause::{self, TargetState};
+use crate::check::gitops;
 use crate::drive::rollback::{self, RolledBack};
 use crate::read::first_reading::FirstReading;
 use crate::read::namespaces;
@@ -304,9 +305,10 @@ impl ActiveMove {
         calls::wait_for_checks(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
         let mut last = None;
         for _ in 0..MAX_ROUNDS {
-            let (comparison, ()) = tokio::try_join!(
+            let (comparison, (), ()) = tokio::try_join!(
                 commit::compare_sides(&job, &copies),
-                before_pause::check_no_dependents_lost(&job, &copies.snapshot)
+                before_pause::check_no_dependents_lost(&job, &copies.snapshot),
+                gitops::check_no_active_owners(&job, &copies.snapshot)
             )?;
             match comparison {
                 SideComparison::Same => return Ok(copies),

@@ -113,11 +113,11 @@ async fn references_of_late_objects_are_checked() {
 #[tokio::test(start_paused = true)]
 async fn dangling_references_are_accepted_by_kind() {
     let mut stage = stage();
-    let mut accept = |key: Key| stage.options.scope.accept.insert_kind(Risk::Dangling, key.group_kind);
+    let mut accept = |key: Key| stage.options.accept.insert_kind(Risk::Dangling, key.group_kind);
     accept(identity());
     let found = refused(&run::start(stage.setup()).await.unwrap_err());
     assert_eq!(found.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&credentials()]);
-    stage.options.scope.accept.insert_kind(Risk::Dangling, credentials().group_kind);
+    stage.options.accept.insert_kind(Risk::Dangling, credentials().group_kind);
     run::start(stage.setup()).await.unwrap();
 }
 
@@ -148,7 +148,7 @@ async fn confined_moves_compare_no_cluster_scoped_objects() {
 #[tokio::test(start_paused = true)]
 async fn unreadable_referents_are_not_guessed() {
     let mut stage = stage();
-    stage.options.scope.accept.insert_kind(Risk::Dangling, identity().group_kind);
+    stage.options.accept.insert_kind(Risk::Dangling, identity().group_kind);
     stage.source.on_call(|verb, key| {
         let denied = verb == "get" && *key == credentials();
         denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))

@@ -74,7 +74,7 @@ async fn extensions_of_classes_must_be_in_the_target() {
 #[tokio::test(start_paused = true)]
 async fn missing_extensions_are_accepted_by_kind() {
     let mut stage = stage_with_handler();
-    stage.options.scope.accept.insert_kind(Risk::Dangling, GroupKind::new(RUNTIME, "ExtensionConfig"));
+    stage.options.accept.insert_kind(Risk::Dangling, GroupKind::new(RUNTIME, "ExtensionConfig"));
     assert!(!is_refused(&stage).await);
 }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
+use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key, KindLabels};
 use pivot_engine::{Exit, Failure};
-use pivot_memory::Fault;
+use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
@@ -74,8 +75,32 @@ async fn active_owners_are_refused_until_suspended() {
 #[tokio::test(start_paused = true)]
 async fn active_owners_are_accepted_by_kind() {
     let mut stage = stage_with_owner();
-    stage.options.scope.accept.insert_kind(Risk::Gitops, owner().group_kind);
+    stage.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
     run::start(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_resumed_meanwhile_stop_before_commit() {
+    let stage = stage_with_owner();
+    let suspend = |source: &MemoryPlace, is_suspended: bool| {
+        source.edit(&owner(), |body| body["spec"] = json!({"suspend": is_suspended})).unwrap();
+    };
+    suspend(&stage.source, true);
+    let source = stage.source.clone();
+    stage.target.on_call(move |verb, key| {
+        if verb == "create" && key.group_kind.kind == "Machine" {
+            suspend(&source, false);
+        }
+        None
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::PartWay, Some(Phase::Copied)), "{stop}");
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    assert_eq!(refusals[0].code, "gitops-active");
+    let mut setup = stage.setup();
+    assert_eq!(run::resume(setup.clone()).await.unwrap_err().exit, Exit::PartWay);
+    setup.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
+    run::resume(setup).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

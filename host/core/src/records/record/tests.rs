@@ -100,9 +100,7 @@ fn each_risk_had_a_field_in_format_4() {
         "sourceIsOff": true,
     });
     let accept = Record::parse(&record.to_string()).unwrap().scope.accept;
-    // Risks that came with format 5.
-    let is_old = |risk: &Risk| risk.is_of_scope() && ![Risk::Dangling, Risk::Gitops].contains(risk);
-    let of_scope = Risk::ALL.into_iter().filter(is_old);
+    let of_scope = Risk::ALL.into_iter().filter(|risk| risk.is_of_scope());
     assert!(accept.iter().map(|(risk, _)| risk).eq(of_scope));
     assert!(accept.iter().all(|(risk, kinds)| kinds.len() == usize::from(risk.takes_kinds())));
 }
