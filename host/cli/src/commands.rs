@@ -142,6 +142,7 @@ impl<'a> Command<'a> {
                 code: "no-target".to_owned(),
                 object: None,
                 text: NO_TARGET.to_owned(),
+                remedies: Vec::new(),
             });
         }
         let result = run::plan(self.setup(&opened, options, &progress, &plugins)).await;

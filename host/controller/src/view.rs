@@ -110,7 +110,7 @@ impl Watcher for PivotView {
                 let seconds = Duration::from_millis(*milliseconds).as_secs_f64();
                 self.announce_reason(true, &phase.to_string(), format!("phase {phase} took {seconds:.1} s"));
             }
-            Event::Warning { code, object, text } => {
+            Event::Warning { code, object, text, .. } => {
                 self.announce_reason(false, &reason_of(code), with_object(object.as_ref(), text))
             }
             // The user may have mistyped a label, and would miss the objects only when they are needed.

@@ -13,6 +13,7 @@ use pivot_engine::{Awaited, Event, LeaseState, Summary, Verb};
 use serde_json::{Map, Value, json};
 
 use super::lines::count_text;
+use super::remedies::remedies_sentence;
 
 /// Most awaited objects that a line names.
 const WAITS: usize = 3;
@@ -129,7 +130,7 @@ pub(super) fn risk_line(code: Risk, kinds: &[GroupKind]) -> String {
 pub(super) fn grouped_lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<(&'a Event, String)> {
     let groups = group_items(events, |event| {
         let MessageParts { head, object, text, remedy } = message_parts(event);
-        (object, vec![head, text.to_owned(), remedy.to_owned()])
+        (object, vec![head, text.to_owned(), remedy])
     });
     let lines = groups.into_iter().map(|group| {
         let MessageParts { head, text, remedy, .. } = message_parts(group.first);
@@ -153,38 +154,35 @@ const NAME_TO_UNPAUSE: &str = "if it is to run, name it: resume with --unpause N
 /// Remedy for MachineDrainRules that stay.
 const COPY_DRAIN_RULES: &str = "copy them, too: --also-copy MachineDrainRule.cluster.x-k8s.io";
 
-/// Remedy for an object that stays and is needed.
-const COPY_REFERENT: &str = "create it there, or let the move copy it: --also-copy KIND.group/NS/NAME";
-
 /// The text of a note, a warning or a finding.
 struct MessageParts<'a> {
     head: String,
     object: Option<&'a Key>,
     text: &'a str,
-    remedy: &'a str,
+    remedy: String,
 }
 
 fn message_parts(event: &Event) -> MessageParts<'_> {
     match event {
         Event::Finding { plugin, severity, object, text, remedy, .. } => {
             let note = if *severity == Severity::Note { "note: " } else { "" };
-            MessageParts { head: format!("{note}plugin {plugin}: "), object: object.as_ref(), text, remedy }
+            let (head, remedy) = (format!("{note}plugin {plugin}: "), remedy.clone());
+            MessageParts { head, object: object.as_ref(), text, remedy }
         }
         Event::Note { object, text, .. } => {
-            MessageParts { head: "note: ".to_owned(), object: object.as_ref(), text, remedy: "" }
+            MessageParts { head: "note: ".to_owned(), object: object.as_ref(), text, remedy: String::new() }
         }
-        Event::Warning { code, object, text } => {
+        Event::Warning { code, object, text, remedies } => {
             let is_cluster = object.as_ref().is_some_and(|key| is_cluster(&key.group_kind));
             let remedy = match code.as_str() {
-                "undo-lost" if is_cluster => NAME_TO_UNPAUSE,
-                "drain-rules-stay" => COPY_DRAIN_RULES,
-                "would-dangle" => COPY_REFERENT,
-                _ => "",
+                "undo-lost" if is_cluster => NAME_TO_UNPAUSE.to_owned(),
+                "drain-rules-stay" => COPY_DRAIN_RULES.to_owned(),
+                _ => remedies_sentence(remedies),
             };
             MessageParts { head: String::new(), object: object.as_ref(), text, remedy }
         }
         // No other event carries a text.
-        _ => MessageParts { head: String::new(), object: None, text: "", remedy: "" },
+        _ => MessageParts { head: String::new(), object: None, text: "", remedy: String::new() },
     }
 }
 

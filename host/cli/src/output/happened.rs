@@ -217,7 +217,7 @@ impl EventHistory {
             Event::Note { code, object, text } => {
                 self.notes.push(Said { at, warning: false, code, object, text });
             }
-            Event::Warning { code, object, text } => {
+            Event::Warning { code, object, text, .. } => {
                 self.notes.push(Said { at, warning: true, code, object, text });
             }
             Event::Reading { .. }

@@ -215,7 +215,7 @@ struct Said {
 }
 
 impl From<ReportedWarning> for Said {
-    fn from(ReportedWarning { code, object, text }: ReportedWarning) -> Self {
+    fn from(ReportedWarning { code, object, text, .. }: ReportedWarning) -> Self {
         Self { code, message: text, objects: object.iter().map(ToString::to_string).collect() }
     }
 }

@@ -13,6 +13,7 @@ use super::events;
 use super::happened::{ReportedFinding, ReportedRisk};
 use super::lines::count_text;
 use super::messages::Messages;
+use super::remedies::remedies_sentence;
 use super::text::Text;
 
 /// Events of a run that its result shows, in the order in which they came.
@@ -28,6 +29,8 @@ pub(crate) struct ReportedWarning {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) object: Option<Key>,
     pub(super) text: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) remedy: String,
 }
 
 impl Reported {
@@ -48,7 +51,9 @@ impl Reported {
 
     pub(super) fn warnings(&self) -> Vec<ReportedWarning> {
         let warnings = self.events.iter().filter_map(|event| match event.clone() {
-            Event::Warning { code, object, text } => Some(ReportedWarning { code, object, text }),
+            Event::Warning { code, object, text, remedies } => {
+                Some(ReportedWarning { code, object, text, remedy: remedies_sentence(&remedies) })
+            }
             _ => None,
         });
         warnings.collect()

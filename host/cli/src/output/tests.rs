@@ -185,6 +185,7 @@ fn events() -> Vec<Event> {
             code: "no-ready-node".into(),
             object: None,
             text: "the target has no ready node".into(),
+            remedies: Vec::new(),
         },
         Event::PhaseDone { phase: Phase::Copied, milliseconds: 2345 },
     ]

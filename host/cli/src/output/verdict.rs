@@ -100,7 +100,8 @@ mod tests {
     fn a_plan_ends_with_its_command() {
         let mut reported = Reported::default();
         reported.keep_event(&Event::Accepted { code: Risk::PauseUnchecked, kinds: Vec::new() });
-        reported.keep_event(&Event::Warning { code: "w".into(), object: None, text: "a warning".into() });
+        let (code, text, remedies) = ("w".into(), "a warning".into(), Vec::new());
+        reported.keep_event(&Event::Warning { code, object: None, text, remedies });
         let command = Some("pivot-host move --to-kubeconfig b");
         let outlook = Outlook { has_dry_run: true, command, ..OUTLOOK };
         let expected = "\nNo problems; 1 risk accepted, 1 warning. The target's server accepted each create as a dry run.\nTo move:\n  \

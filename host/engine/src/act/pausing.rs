@@ -411,6 +411,7 @@ pub(crate) fn report_undo_lost(job: &Job, key: &Key, side: Side) {
             "{key} in the {side} is still paused, without the annotation {note} that undoes a pause of the move: another client removed it, or \
              paused the object again"
         ),
+        remedies: Vec::new(),
     });
 }
 
@@ -474,7 +475,8 @@ fn report_paused_by_others(job: &Job, key: &Key, side: Side, shown: &str) {
     let key = job.handle(side).own_name(key);
     let text =
         format!("{key} in the {side} stays paused: another than this move paused it since ({shown}){named}");
-    job.report(Event::Warning { code: "paused-by-others".into(), object: Some(key), text });
+    let (code, remedies) = ("paused-by-others".into(), Vec::new());
+    job.report(Event::Warning { code, object: Some(key), text, remedies });
 }
 
 /// The result of undoing what a move did in the source.

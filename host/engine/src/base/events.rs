@@ -4,7 +4,7 @@
 //!
 //! - Events are values: owned, serialisable, the same on the far end of a link. Only the whole plan stays in this process
 //!   (see [`Event::Planned`]).
-//! - They carry no data of Secrets, and no flag or command of a program: remedies of findings are the plugin's own text.
+//! - They carry no data of Secrets, and no flag or command of pivot-host: remedies of findings are the plugin's own text.
 //! - [`Event::PhaseBegun`] comes before the work of a phase, [`Event::PhaseDone`] after it. A phase that stops gets no
 //!   `PhaseDone`. An object's event names the phase that its change belongs to: a rollback's events name the phase that is
 //!   undone, and objects that changed before the commit are paused and copied once more while `Committed` is under way.
@@ -23,6 +23,7 @@ mod words;
 
 use std::sync::Arc;
 
+use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
 use pivot_core::plan::{Note, Plan};
 use pivot_core::plugins::hooks::{Finding, Severity};
@@ -188,6 +189,9 @@ pub enum Event {
         object: Option<Key>,
         /// The text, for people.
         text: String,
+        /// Remedies, best first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        remedies: Vec<Remedy>,
     },
 }
 
@@ -199,7 +203,7 @@ impl Event {
 
     /// A warning that is about no object.
     pub(crate) fn warning(code: &str, text: impl Into<String>) -> Self {
-        Self::Warning { code: code.to_owned(), object: None, text: text.into() }
+        Self::Warning { code: code.to_owned(), object: None, text: text.into(), remedies: Vec::new() }
     }
 
     /// An event about a plugin's finding.

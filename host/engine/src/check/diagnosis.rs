@@ -50,9 +50,10 @@ pub(crate) async fn check_source(job: &Job, snapshot: &Snapshot, known: Vec<Refu
 
 /// Warns of objects that stay and are needed. A target has many of them, such as identities that Clusters share.
 fn warn_of_dangling(job: &Job, dangling: Vec<Refusal>) {
-    for Refusal { code, object, message, .. } in dangling {
+    for Refusal { code, object, message, mut remedies, .. } in dangling {
+        remedies.iter_mut().for_each(|remedy| remedy.name_kubeconfig(&job.options.kubectl_flags));
         let text = format!("{message}: the target must have it, too");
-        job.report(Event::Warning { code: code.to_owned(), object, text });
+        job.report(Event::Warning { code: code.to_owned(), object, text, remedies });
     }
 }
 

@@ -1,10 +1,11 @@
 //! The diagnosis of a management cluster, alone and next to another one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use pivot_core::messages::remedy::Remedy;
 use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key, KindLabels, Side};
-use pivot_engine::{Failure, Setup, Sides, Stop, diagnosis};
+use pivot_engine::{Event, Failure, Setup, Sides, Stop, Watcher, diagnosis};
 use pivot_memory::Fault;
 use pivot_places::{DirectoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
@@ -64,6 +65,27 @@ async fn diagnosis_reports_all_problems_at_once() {
     let is_dangling =
         |text: &String| text.starts_with("would-dangle: ") && !text.contains("isn't in the target");
     assert!(warnings.iter().all(is_dangling), "{warnings:?}");
+}
+
+#[derive(Debug, Default)]
+struct Remedies(Mutex<Vec<Remedy>>);
+
+impl Watcher for Remedies {
+    fn event(&self, event: Event) {
+        if let Event::Warning { remedies, .. } = event {
+            self.0.lock().unwrap().extend(remedies);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dangling_warnings_have_remedies_of_plans() {
+    let (stage, told) = (dangling::stage(), Arc::new(Remedies::default()));
+    diagnosis::diagnose(Setup { watcher: told.clone(), ..stage.setup() }).await.unwrap();
+    let stop = run::plan(stage.setup()).await.unwrap_err();
+    let Failure::Refused(refusals) = stop.failure else { panic!() };
+    let of_plan: Vec<Remedy> = refusals.into_iter().flat_map(|refusal| refusal.remedies).collect();
+    assert!(of_plan.len() > 2 && *told.0.lock().unwrap() == of_plan, "{told:?} {of_plan:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -385,7 +385,12 @@ fn page_has_findings_and_the_stop() {
     let risky = page(
         &[
             Event::Accepted { code: Risk::TakeoverUnchecked, kinds: Vec::new() },
-            Event::Warning { code: "no-ready-node".into(), object: None, text: no_node.clone() },
+            Event::Warning {
+                code: "no-ready-node".into(),
+                object: None,
+                text: no_node.clone(),
+                remedies: Vec::new(),
+            },
         ],
         &[],
     );

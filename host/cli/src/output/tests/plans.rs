@@ -196,6 +196,21 @@ fn plan_shows_risks_warnings_and_stops() {
 }
 
 #[test]
+fn warnings_end_with_their_remedies() {
+    let mut reported = Reported::default();
+    let remedies = vec!["copy it".into(), "drop it".into()];
+    reported.keep_event(&Event::Warning {
+        code: "w".into(),
+        object: None,
+        text: "it stays".into(),
+        remedies,
+    });
+    let text = reported.to_text(false).message();
+    assert!(text.ends_with("  - it stays; copy it, or drop it"), "{text}");
+    assert_eq!(reported.warnings()[0].remedy, "copy it, or drop it");
+}
+
+#[test]
 fn risks_are_printed_where_no_plan_is() {
     let (progress, err) = progress_of_plan(OutputFormat::Text);
     events().into_iter().for_each(|event| progress.event(event));

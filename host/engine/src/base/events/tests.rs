@@ -87,7 +87,12 @@ fn samples() -> Vec<Event> {
             renewed: Some("2026-11-21T21:59:57Z".into()),
         },
         Event::Note { code: "namespace-kept".into(), object: Some(machine()), text: text() },
-        Event::Warning { code: "undo-lost".into(), object: Some(machine()), text: text() },
+        Event::Warning {
+            code: "undo-lost".into(),
+            object: Some(machine()),
+            text: text(),
+            remedies: vec!["wait".into()],
+        },
     ]
 }
 
