@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use futures::FutureExt;
-use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::grouping::MAX_LISTED_NAMES;
+use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::shell::Kubectl;
 use pivot_core::objects::names::GROUP_CLUSTER;
@@ -36,7 +37,7 @@ pub(crate) async fn find_active_in_both(
         let others = there.get(endpoint).into_iter().flatten();
         others.flat_map(move |other| clusters.iter().map(move |cluster| (cluster, other)))
     });
-    let reads = pairs.map(|(cluster, other)| -> Work<'_, Option<Refusal>> {
+    let reads = pairs.map(|(cluster, other)| -> Work<'_, Option<Result<Refusal, String>>> {
         async move {
             let identities = tokio::try_join!(
                 read_identity(&sides.source, &kinds.source, cluster),
@@ -44,25 +45,34 @@ pub(crate) async fn find_active_in_both(
             );
             match identities {
                 Ok((one, another)) => {
-                    Ok(one.is_same(&another).then(|| refuse(&cluster.key(), &other.key(), sides)))
+                    Ok(one.is_same(&another).then(|| Ok(refuse(&cluster.key(), &other.key(), sides))))
                 }
-                Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
-                    let text = format!(
-                        "{} has the address of {} in {}; whether both are one cluster isn't known, because a certificate authority can't \
-                         be read: {why}",
-                        cluster.key(),
-                        other.key(),
-                        sides.target.place.label()
-                    );
-                    watcher.event(Event::warning("authority-unreadable", text));
-                    Ok(None)
+                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+                    let there = sides.target.place.label();
+                    Ok(Some(Err(format!("{} ({} in {there})", cluster.key(), other.key()))))
                 }
                 Err(failure) => Err(failure),
             }
         }
         .boxed()
     });
-    Ok(side_by_side::try_all(OBJECTS, reads.collect()).await?.into_iter().flatten().collect())
+    let (mut refusals, mut unreadable) = (Vec::new(), Vec::new());
+    for judged in side_by_side::try_all(OBJECTS, reads.collect()).await?.into_iter().flatten() {
+        match judged {
+            Ok(refusal) => refusals.push(refusal),
+            Err(pair) => unreadable.push(pair),
+        }
+    }
+    if !unreadable.is_empty() {
+        unreadable.sort();
+        let text = format!(
+            "Clusters of the two sides have one address; whether they are one cluster isn't known, because certificate authorities can't be \
+             read: {}",
+            some_of(&unreadable, MAX_LISTED_NAMES)
+        );
+        watcher.event(Event::warning("authority-unreadable", text));
+    }
+    Ok(refusals)
 }
 
 /// Lists the unpaused Clusters of a side by the addresses of their control planes.
@@ -93,14 +103,13 @@ async fn list_active(
 
 fn refuse(cluster: &Key, other: &Key, sides: &Both<Handle>) -> Refusal {
     let message = format!(
-        "{cluster} is active, and so is {other} in {}: both describe one workload cluster, and the controllers of both act on its machines; \
-         a pause of the Cluster alone doesn't stop hosts and pools",
+        "{cluster} is active, and so is {other} in {}: both describe one workload cluster, and the controllers of both act on its machines",
         sides.target.place.label()
     );
     let pause = |manager: &str, side, key| {
-        let before =
-            format!("if {manager} is the one to manage it, pause it, and its hosts, in the other one: ");
-        Remedy::kubectl(&before, Kubectl::patch(side, key, r#"{"spec":{"paused":true}}"#), "")
+        let before = format!("if {manager} is the one to manage it, pause it in the other one: ");
+        let after = ", and each host and pool that ignores the pause of its Cluster";
+        Remedy::kubectl(&before, Kubectl::patch(side, key, r#"{"spec":{"paused":true}}"#), after)
     };
     let (here, there) = (sides.source.place.label(), sides.target.place.label());
     let in_source = pause(there, Side::Source, cluster);

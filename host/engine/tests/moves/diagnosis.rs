@@ -169,15 +169,22 @@ async fn another_cluster_with_the_address_hides_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unreadable_authority_is_a_warning() {
+async fn unreadable_authorities_are_one_warning() {
     let stage = Stage::new();
     build(&stage, "b25l");
+    let mut other = stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap();
+    other["metadata"]["name"] = json!("z");
+    other["metadata"]["uid"] = json!("z");
+    stage.target.insert(other).unwrap();
     stage.target.on_call(|verb, key| {
         let denied = verb == "get" && key.group_kind.is_secret();
         denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
     });
     let (codes, warnings) = diagnose(&stage).await;
-    assert!(codes.is_empty() && warnings[0].starts_with("authority-unreadable: "), "{codes:?} {warnings:?}");
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(codes.is_empty() && warning.starts_with("authority-unreadable: "), "{codes:?} {warning}");
+    let pairs = ": Cluster ns/c (Cluster ns/c in target) and Cluster ns/c (Cluster ns/z in target)";
+    assert!(warning.ends_with(pairs), "{warning}");
 }
 
 /// Stages a move whose source is complete and paused after the commit.
