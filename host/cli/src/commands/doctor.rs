@@ -40,6 +40,7 @@ impl Command<'_> {
         let moves = self.under_way(&progress);
         let next: Vec<Vec<String>> = moves.iter().map(|one| self.ways(None, one, moves.len() > 1)).collect();
         let reported = progress.reported_so_far();
+        let plan = Plan { notes: reported.notes(), ..plan };
         let (cluster, other) = opened.labels();
         let has_other = !matches!(self.choices.ends.target, TargetEnd::None);
         let sides = (cluster, has_other.then_some(other));

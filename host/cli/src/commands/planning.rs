@@ -1,6 +1,6 @@
 //! The result of planning: shows a plan as text, document or picture, and saves it in a file.
 
-use pivot_core::plan::{Note, Plan};
+use pivot_core::plan::Plan;
 use pivot_core::records::saved_plan::Decisions;
 use pivot_core::request::scope::Scope;
 use pivot_engine::{Exit, Failure, MoveStatus, Stop};
@@ -19,8 +19,6 @@ pub(super) struct Planning<'a> {
     command: &'a Command<'a>,
     opened: &'a SourceAndTarget,
     plugins: &'a Loading,
-    /// Notes about the signer of the source's files, and about plugins.
-    notes: Vec<Note>,
     /// The command that carries out the plan, if there is one.
     carry_out: Option<String>,
     scope: Scope,
@@ -55,7 +53,6 @@ impl Command<'_> {
             command: self,
             opened,
             plugins,
-            notes: opened.signed.iter().cloned().chain(plugins.notes()).collect(),
             carry_out: carry_out.filter(|_| has_target && begun.is_none()),
             scope,
             decisions,
@@ -97,7 +94,7 @@ impl Planning<'_> {
     /// Shows a plan, and writes the report if one is requested. `failed` are the lines of a failure that ended planning early.
     pub(super) fn show(&self, mut plan: Plan, failed: &[String], is_complete: bool) {
         let settings = self.command.output.settings();
-        plan.notes.splice(..0, self.notes.iter().cloned());
+        plan.notes = self.opened.signed.iter().cloned().chain(self.reported.notes()).collect();
         let plan = &plan;
         let all = settings.verbose > 0;
         let tree = all || self.command.choices.tree;

@@ -1,10 +1,10 @@
-//! Accepted risks, warnings and plugin findings of a run. A plan shows them with its result, since whoever approves the plan
+//! Accepted risks, notes, warnings and plugin findings of a run. A plan shows them with its result, since whoever approves the plan
 //! has no log of the run.
 
 use std::collections::BTreeMap;
 
 use pivot_core::Key;
-use pivot_core::plan::Plan;
+use pivot_core::plan::{Note, Plan};
 use pivot_core::plugins::hooks::Severity;
 use pivot_engine::Event;
 use serde::Serialize;
@@ -36,7 +36,9 @@ pub(crate) struct ReportedWarning {
 impl Reported {
     /// Keeps an event if results show it.
     pub(super) fn keep_event(&mut self, event: &Event) {
-        if let Event::Accepted { .. } | Event::Warning { .. } | Event::Finding { .. } = event {
+        if let Event::Accepted { .. } | Event::Note { .. } | Event::Warning { .. } | Event::Finding { .. } =
+            event
+        {
             self.events.push(event.clone());
         }
     }
@@ -47,6 +49,17 @@ impl Reported {
 
     pub(super) fn accepted_risks(&self) -> Vec<ReportedRisk> {
         self.events.iter().filter_map(ReportedRisk::from_event).collect()
+    }
+
+    /// Returns the notes of plugins' loading, of the plan and of checks.
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        let notes = self.events.iter().filter_map(|event| match event.clone() {
+            // A plan begins with the new names.
+            Event::Note { code, .. } if code == "namespaces-mapped" => None,
+            Event::Note { code, object, text } => Some(Note { code: code.into(), object, message: text }),
+            _ => None,
+        });
+        notes.collect()
     }
 
     pub(super) fn warnings(&self) -> Vec<ReportedWarning> {

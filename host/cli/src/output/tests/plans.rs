@@ -195,6 +195,23 @@ fn plan_shows_risks_warnings_and_stops() {
     assert_eq!(document["findings"][2]["severity"], "stop");
 }
 
+/// Notes of the plan are events, too.
+#[test]
+fn plan_shows_notes_of_checks() {
+    let (progress, err) = progress_of_plan(OutputFormat::Text);
+    let note = |code: &str| Event::Note { code: code.into(), object: None, text: format!("of {code}") };
+    ["template-stays", "namespaces-mapped", "references-unreadable"]
+        .iter()
+        .for_each(|code| progress.event(note(code)));
+    progress.end();
+    assert_eq!(err.text(), "");
+    let reported = progress.reported_so_far();
+    let plan = Plan { notes: reported.notes(), ..small_plan() };
+    let text = super::plan::findings_text(&plan, &reported, false).message();
+    let (_, notes) = text.split_once("Worth knowing:\n").unwrap();
+    assert_eq!(notes, "  - of template-stays\n  - of references-unreadable");
+}
+
 #[test]
 fn warnings_end_with_their_remedies() {
     let mut reported = Reported::default();
