@@ -185,7 +185,21 @@ impl MemoryPlace {
         on_call.and_then(|fault| fault(verb, key))
     }
 
+    fn record_access(&self, verb: &str, key: &Key) {
+        let mut state = self.lock_state();
+        let Some(kind) = state.kinds.get(&key.group_kind) else { return };
+        let access = Access {
+            verb: verb.trim_end_matches("-meta").to_owned().into(),
+            group: key.group_kind.group.clone(),
+            resource: kind.plural.clone(),
+            subresource: "".into(),
+            namespace: key.namespace.clone(),
+        };
+        state.used.insert(access);
+    }
+
     fn read_state<T>(&self, verb: &str, key: &Key, read: impl FnOnce(&State) -> Result<T>) -> Result<T> {
+        self.record_access(verb, key);
         match self.injected_fault(verb, key) {
             Some(Fault::Before(error) | Fault::After(error)) => Err(error),
             None => read(&self.lock_state()),

@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) schemas: BTreeMap<GroupKind, Schema>,
     pub(super) objects: BTreeMap<Key, Value>,
     pub(super) denied: BTreeSet<Access>,
+    /// Permissions that reads needed.
+    pub(super) used: BTreeSet<Access>,
     pub(super) journal: Vec<Call>,
     history: Vec<PastEvent>,
     version: u64,

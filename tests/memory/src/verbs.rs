@@ -1,5 +1,6 @@
 //! The verbs of `Place` for the server.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -121,6 +122,10 @@ impl Place for MemoryPlace {
             }
         });
         Ok(events.boxed())
+    }
+
+    fn used_permissions(&self) -> BTreeSet<Access> {
+        self.lock_state().used.clone()
     }
 
     async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {

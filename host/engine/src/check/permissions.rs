@@ -240,11 +240,16 @@ fn access_to(verb: &'static str, kind: &Kind, namespace: Option<String>) -> Acce
 
 /// Returns true if a run without permission to read this goes on without it.
 fn is_only_checked(job: &Job, side: Side, access: &Access) -> bool {
+    // The plan's own objects are listed apart. Checks look up other objects, and make all other lists of the target.
+    let looks_up = access.verb == "get" || (access.verb == "list" && side == Side::Target);
+    if looks_up && access.subresource.is_empty() {
+        return true;
+    }
     match (access.group.as_str(), access.resource.as_str()) {
-        // These identify clusters, and show whether a namespace exists and whether Pods can run.
-        ("", "namespaces" | "nodes") | (names::GROUP_CLUSTERCTL, "providers") => return true,
+        // These show where the source's providers are.
+        (names::GROUP_CLUSTERCTL, "providers") => return true,
         // The source's labels select the kinds that move.
-        ("apiextensions.k8s.io", "customresourcedefinitions") => return side == Side::Target,
+        ("apiextensions.k8s.io", "customresourcedefinitions") => return false,
         _ => {}
     }
     let wishes = planning::collect_wishes(&job.plugins);

@@ -1,18 +1,20 @@
 //! Moves that are refused: nothing is changed, or everything is undone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::messages::risk::Risk;
 use pivot_core::objects::names;
+use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, Key, KindLabels, Side};
-use pivot_engine::{Exit, Failure};
+use pivot_engine::{Exit, Failure, Setup, Sides};
 use pivot_memory::{Fault, MemoryPlace, Schema};
-use pivot_places::{DirectoryPlace, PlaceError};
+use pivot_places::{Access, DirectoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
 
-use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
+use crate::{dangling, run};
 
 async fn refused(stage: &Stage, exit: Exit, code: &str) {
     let (source, target) = (picture(&stage.source), picture(&stage.target));
@@ -238,6 +240,50 @@ async fn finalizer_permissions_count_only_where_enforced() {
     let printed = pivot_engine::run::permissions(stage.setup(), Side::Target).await.unwrap();
     assert!(printed.needed.contains(&finalizers), "{:?}", printed.needed);
     run::start(stage.setup()).await.unwrap();
+}
+
+/// Returns the permissions that a move of the whole stage needs on a side, and those of its checks.
+async fn print_permissions(stage: &Stage, side: Side) -> [BTreeSet<Access>; 2] {
+    // A link knows no permissions.
+    let sides = Sides { source: Arc::new(stage.source.clone()), target: Arc::new(stage.target.clone()) };
+    let printed = pivot_engine::run::permissions(Setup { sides, ..stage.setup() }, side).await.unwrap();
+    [printed.needed, printed.checks]
+}
+
+#[tokio::test(start_paused = true)]
+async fn moves_need_no_permission_of_a_check() {
+    let mut stage = dangling::stage();
+    stage.options.scope = Scope::new(Namespaces::All);
+    let kinds = ["VSphereClusterIdentity.infrastructure.cluster.x-k8s.io", "Secret"];
+    stage.options.accept.insert_kinds(Risk::Dangling, kinds.map(|kind| kind.parse().unwrap()));
+    // The source's Secrets are all listed.
+    let looked_up = Access {
+        verb: "get".into(),
+        group: String::new(),
+        resource: "secrets".into(),
+        subresource: "".into(),
+        namespace: Some("capv-system".into()),
+    };
+    for (side, place) in [(Side::Source, &stage.source), (Side::Target, &stage.target)] {
+        let [needed, checks] = print_permissions(&stage, side).await;
+        assert_eq!(checks.contains(&looked_up), side == Side::Target, "{checks:?}");
+        assert!(needed.is_disjoint(&checks), "{side}: {needed:?}");
+        for access in checks {
+            let kinds = place.kinds().await.unwrap();
+            place.on_call({
+                let access = access.clone();
+                move |verb, key| {
+                    let kind = kinds.iter().find(|kind| kind.group_kind == key.group_kind)?;
+                    let is_denied = verb.trim_end_matches("-meta") == access.verb
+                        && (&kind.plural, &kind.group_kind.group) == (&access.resource, &access.group)
+                        && key.namespace == access.namespace;
+                    is_denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+                }
+            });
+            run::plan(stage.setup()).await.unwrap_or_else(|stop| panic!("{side}: {access}: {stop}"));
+            place.on_call(|_, _| None);
+        }
+    }
 }
 
 // proves: T109
