@@ -53,14 +53,15 @@ pub(super) async fn is_enforced(
         needed.into_iter().filter(|(access, _)| denied.contains(&job.target.own_access(access.clone())));
     let probes = probes.map(|(_, step)| {
         async move {
-            let asked = dry_run::create_without_effect(job, snapshot, step, missing).await?;
-            Ok(match asked.answer {
-                // Answers about Secrets have only the reason.
-                Err(PlaceError::Forbidden(why)) => {
-                    step.key.group_kind.is("", "Secret") || why.contains("blockOwnerDeletion")
-                }
-                _ => false,
-            })
+            let mut owners = copy_body::list_owners(job, step, snapshot.object(step)?)?;
+            let asked = dry_run::create_without_effect(job, snapshot, step, &owners, missing).await?;
+            if !matches!(asked.answer, Err(PlaceError::Forbidden(_))) {
+                return Ok(false);
+            }
+            // Webhooks deny creates, too, and answers about Secrets don't say why.
+            owners.iter_mut().for_each(|owner| owner.block_owner_deletion = None);
+            let asked = dry_run::create_without_effect(job, snapshot, step, &owners, missing).await?;
+            Ok(!matches!(asked.answer, Err(PlaceError::Forbidden(_))))
         }
         .boxed()
     });

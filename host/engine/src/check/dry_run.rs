@@ -12,7 +12,7 @@ use pivot_core::copies::body;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::plan::{ChangingHook, PluginChange, Step};
 use pivot_core::plugins::hooks::Hook;
-use pivot_core::{Key, Object, Side};
+use pivot_core::{Key, Object, OwnerReference, Side};
 use pivot_places::{Change, PlaceError, STAND_IN_NAMESPACE};
 use serde_json::Value;
 
@@ -96,17 +96,16 @@ pub(super) struct ValidatedCreate {
     pub(super) answer: Result<Object, PlaceError>,
 }
 
-/// Sends the dry run of one create.
+/// Sends the dry run of one create. The owners don't exist yet: only the references' shape matters.
 pub(super) async fn create_without_effect(
     job: &Job,
     snapshot: &Snapshot,
     step: &Step,
+    owners: &[OwnerReference],
     missing: &BTreeSet<String>,
 ) -> Result<ValidatedCreate, Failure> {
     let object = snapshot.object(step)?;
-    // Owners don't exist yet; only the references' shape matters here.
-    let owners = copy_body::list_owners(job, step, object)?;
-    let (mut sent, adapted) = copy_body::build_copy_body(job, step, object, &owners).await?;
+    let (mut sent, adapted) = copy_body::build_copy_body(job, step, object, owners).await?;
     if step.key.namespace.as_ref().is_some_and(|namespace| missing.contains(namespace))
         && let Some(namespace) = sent.pointer_mut("/metadata/namespace")
     {
@@ -122,8 +121,9 @@ async fn ask_about_step(
     step: &Step,
     missing: &BTreeSet<String>,
 ) -> Result<Option<Refusal>, Failure> {
+    let owners = copy_body::list_owners(job, step, snapshot.object(step)?)?;
     let ValidatedCreate { sent, adapted, answer } =
-        create_without_effect(job, snapshot, step, missing).await?;
+        create_without_effect(job, snapshot, step, &owners, missing).await?;
     let own = job.target.own_name(&step.key);
     let refusal = |code, message: String, remedy: &str| {
         let (message, remedy) = match &adapted {

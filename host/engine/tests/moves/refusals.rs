@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pivot_core::messages::risk::Risk;
@@ -216,30 +217,34 @@ async fn finalizer_permissions_count_only_where_enforced() {
         subresource: "finalizers".into(),
         namespace: Some("ns".into()),
     };
-    let stage = Stage::new();
-    let blocking =
-        |body: &mut Value| body["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = json!(true);
-    stage.source.edit(&key(INFRA, "InfraMachine", "m1"), blocking).unwrap();
-    stage.target.add_namespace("ns").deny(finalizers.clone());
-    let refuse = |why: &'static str| {
-        stage.target.on_call(move |verb, key| {
-            let refused = verb == "dry-run create" && key.name == "m1";
-            refused.then(|| Fault::Before(PlaceError::Forbidden(why.into())))
-        });
-    };
-    refuse(
-        "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on",
-    );
-    let stop = run::start(stage.setup()).await.unwrap_err();
-    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
-    assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["rights-missing"]);
-    let message = "no permission to update machines.cluster.x-k8s.io/finalizers in namespace ns";
-    assert!(refusals[0].message.starts_with(message), "{refusals:?}");
+    for object in [key(INFRA, "InfraMachine", "m1"), key("", "Secret", "m1-bootstrap")] {
+        let stage = Stage::new();
+        let blocking =
+            |body: &mut Value| body["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = json!(true);
+        stage.source.edit(&object, blocking).unwrap();
+        stage.target.add_namespace("ns").deny(finalizers.clone());
+        let deny = |denials: usize| {
+            let (object, asked) = (object.clone(), AtomicUsize::new(0));
+            stage.target.on_call(move |verb, key| {
+                let is_asked = verb == "dry-run create" && *key == object;
+                let is_denied = is_asked && asked.fetch_add(1, Ordering::SeqCst) < denials;
+                is_denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+            });
+        };
+        // The server accepts a reference that doesn't block.
+        deny(1);
+        let stop = run::start(stage.setup()).await.unwrap_err();
+        let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+        assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["rights-missing"]);
+        let message = "no permission to update machines.cluster.x-k8s.io/finalizers in namespace ns";
+        assert!(refusals[0].message.starts_with(message), "{refusals:?}");
 
-    refuse("a webhook says no");
-    let printed = pivot_engine::run::permissions(stage.setup(), Side::Target).await.unwrap();
-    assert!(printed.needed.contains(&finalizers), "{:?}", printed.needed);
-    run::start(stage.setup()).await.unwrap();
+        // A webhook denies the object whatever its references are.
+        deny(usize::MAX);
+        let printed = pivot_engine::run::permissions(stage.setup(), Side::Target).await.unwrap();
+        assert!(printed.needed.contains(&finalizers), "{:?}", printed.needed);
+        run::start(stage.setup()).await.unwrap();
+    }
 }
 
 /// Returns the permissions that a move of the whole stage needs on a side, and those of its checks.
