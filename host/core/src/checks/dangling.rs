@@ -24,12 +24,12 @@ use crate::plan::{Plan, StayReason};
 use crate::request::mapping::references::visit_path;
 use crate::request::scope::Scope;
 use crate::request::validate::find_name_error;
-use crate::{GroupKind, Key, Object, Side};
+use crate::{GroupKind, Key, Object, OwnerReference, Side};
 
 mod table;
 mod zones;
 
-use table::{ANNOTATIONS, INFRASTRUCTURE, NamedKind, find_rows};
+use table::{ANNOTATIONS, BOOTSTRAP, INFRASTRUCTURE, NamedKind, find_rows};
 
 /// Code of the refusal.
 const WOULD_DANGLE: &str = "would-dangle";
@@ -110,7 +110,9 @@ impl<'a> Search<'a> {
             let mut users = mentions.objects_naming(*template).filter(|user| steps.contains(user));
             users.any(|user| object(&user).is_some_and(|user| uses(&user.kind.group_kind)))
         };
-        let by_itself = |it: &&Object| it.kind.namespaced && !it.kind.group_kind.kind.ends_with("Identity");
+        let by_itself = |it: &&Object| {
+            it.kind.namespaced && !it.kind.group_kind.kind.ends_with("Identity") && !is_used_up(it)
+        };
         let others = others.iter().filter_map(object).filter(by_itself);
         others.chain(templates.iter().filter(|template| is_used(template)).filter_map(object)).collect()
     }
@@ -274,6 +276,13 @@ impl Referent {
 fn key_of_kind(kind: &str, namespace: Option<&str>, name: &str) -> Key {
     let group = if kind == "Secret" { "" } else { INFRASTRUCTURE };
     Key::new(GroupKind::new(group, kind), namespace, name)
+}
+
+/// Returns true for the configuration of a Machine, which is rendered only once.
+fn is_used_up(object: &Object) -> bool {
+    let is_of_pool = |owner: &OwnerReference| owner.group_kind().is(GROUP_CLUSTER, "MachinePool");
+    object.kind.group_kind.is(BOOTSTRAP, "KubeadmConfig")
+        && !object.meta.owner_references.iter().any(is_of_pool)
 }
 
 fn is_created_by_provider(key: &Key) -> bool {

@@ -11,7 +11,7 @@ use crate::objects::names::{GROUP_ADDONS, GROUP_CLUSTER};
 /// Group of the providers' kinds.
 pub(super) const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 /// Group of the providers' bootstrap configurations.
-const BOOTSTRAP: &str = "bootstrap.cluster.x-k8s.io";
+pub(super) const BOOTSTRAP: &str = "bootstrap.cluster.x-k8s.io";
 /// Group of the providers' control planes.
 const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io";
 /// Path of the annotations. Their keys are chosen freely.
@@ -62,9 +62,12 @@ const AWS_IDENTITY: &[(&str, NamedKind)] = &[
 
 const ROWS: &[Row] = &[
     // cluster-api, bootstrap/kubeadm/internal/controllers/kubeadmconfig_controller.go, resolveSecretFileContent and
-    // resolveSecretPasswordContent: the next Machine needs them, a bootstrapped one doesn't
+    // resolveSecretPasswordContent: the next Machine needs them, a bootstrapped one doesn't. rotateMachinePoolBootstrapToken: a
+    // MachinePool's configuration is rendered again with each token
     secret_row(CONTROL_PLANE, &["KubeadmControlPlane"], "spec.kubeadmConfigSpec.files[].contentFrom.secret"),
     secret_row(CONTROL_PLANE, &["KubeadmControlPlane"], "spec.kubeadmConfigSpec.users[].passwdFrom.secret"),
+    secret_row(BOOTSTRAP, &["KubeadmConfig"], "spec.files[].contentFrom.secret"),
+    secret_row(BOOTSTRAP, &["KubeadmConfig"], "spec.users[].passwdFrom.secret"),
     secret_row(BOOTSTRAP, &["KubeadmConfigTemplate"], "spec.template.spec.files[].contentFrom.secret"),
     secret_row(BOOTSTRAP, &["KubeadmConfigTemplate"], "spec.template.spec.users[].passwdFrom.secret"),
     // cluster-api-provider-gcp, cloud/scope/credentials.go, getCredentialDataFromRef

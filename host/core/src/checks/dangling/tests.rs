@@ -142,6 +142,10 @@ fn identity(kind: &str, name: &str) -> Value {
 fn each_row_names_what_is_missing() {
     let named = |namespace| json!({"name": "x", "namespace": namespace});
     let annotations = json!({"annotations": {"serviceoperator.azure.com/credential-from": "x"}});
+    let of_pool = |list: &str, field: &str| {
+        let pool = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool", "name": "p", "uid": "p"}]);
+        json!({"metadata": {"ownerReferences": pool}, "spec": {list: [{field: {"secret": {"name": "x"}}}]}})
+    };
     for (by, body, missing) in [
         ("GCPCluster ns/c", json!({"spec": {"credentialsRef": named("keys")}}), "Secret keys/x"),
         (
@@ -154,6 +158,8 @@ fn each_row_names_what_is_missing() {
             json!({"spec": {"kubeadmConfigSpec": {"users": [{"passwdFrom": {"secret": {"name": "x"}}}]}}}),
             "Secret ns/x",
         ),
+        ("KubeadmConfig ns/p", of_pool("files", "contentFrom"), "Secret ns/x"),
+        ("KubeadmConfig ns/p", of_pool("users", "passwdFrom"), "Secret ns/x"),
         ("ROSAControlPlane ns/c", json!({"spec": {"credentialsSecretRef": {"name": "x"}}}), "Secret ns/x"),
         (
             "AzureASOManagedCluster ns/c",
