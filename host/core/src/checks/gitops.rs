@@ -4,7 +4,8 @@
 //! Cluster API copies labels and annotations from templates to the objects that it creates. The objects above them count.
 //!
 //! Annotations that exclude one object don't count, either (`kustomize.toolkit.fluxcd.io/reconcile` and `ssa`): the tool reads them
-//! from the object that the move deletes. The label `app.kubernetes.io/instance` proves nothing, because Helm charts set it, too.
+//! from the object that the move deletes. The label `app.kubernetes.io/instance` counts only if an Application of that name lists the
+//! object, because Helm charts set it, too.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ use crate::request::validate::find_name_error;
 use crate::{GroupKind, Key, Object, ObjectError, Side};
 
 const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io";
+const ARGO: &str = "argoproj.io";
 const HELM: &str = "helm.toolkit.fluxcd.io";
 
 /// Namespace of Argo CD's own Applications, unless it was installed elsewhere.
@@ -45,8 +47,15 @@ struct Tool {
     manager: Option<&'static str>,
 }
 
+/// List in which owners of Argo CD name the objects that they apply.
+const OF_ARGO: &str = "/status/resources";
 /// Lists in which owners of Flux and of Argo CD name the objects that they apply.
-const LISTS: [&str; 2] = ["/status/inventory/entries", "/status/resources"];
+const LISTS: [&str; 2] = ["/status/inventory/entries", OF_ARGO];
+/// Destinations of an Application that applies objects to its own cluster.
+const IN_CLUSTER: [(&str, &str); 2] = [
+    ("/spec/destination/server", "https://kubernetes.default.svc"),
+    ("/spec/destination/name", "in-cluster"),
+];
 
 const TOOLS: [Tool; 4] = [
     // fluxcd/pkg, ssa/manager.go, SetOwnerLabels
@@ -70,7 +79,7 @@ const TOOLS: [Tool; 4] = [
     // argoproj/argo-cd, util/argo/resource_tracking.go, BuildAppInstanceValue
     // argoproj/argo-cd, controller/appcontroller.go, autoSync and canProcessApp
     Tool {
-        group: "argoproj.io",
+        group: ARGO,
         find_owner: find_application,
         is_active: is_application_active,
         suspend: r#"{"metadata":{"annotations":{"argocd.argoproj.io/skip-reconcile":"true"}}}"#,
@@ -102,8 +111,12 @@ fn find_application(object: &Object) -> Option<Name<'_>> {
     let Key { group_kind: GroupKind { group, kind }, namespace, name } = object.key();
     let suffix = format!(":{group}/{kind}:{}/{name}", namespace.unwrap_or_default());
     let application = object.meta.annotations.get("argocd.argoproj.io/tracking-id")?.strip_suffix(&suffix)?;
+    Some(split_application(application))
+}
+
+fn split_application(application: &str) -> Name<'_> {
     let (namespace, name) = application.split_once('_').unwrap_or((ARGO_NAMESPACE, application));
-    Some(("Application", Some(namespace), name))
+    ("Application", Some(namespace), name)
 }
 
 /// Without `selfHeal`, the next commit in the Application's repository creates deleted objects again.
@@ -131,27 +144,49 @@ fn find_profile(object: &Object) -> Option<Name<'_>> {
 
 /// Returns the key of the owner that a GitOps tool named on the object.
 pub fn find_owner(object: &Object) -> Option<Key> {
+    TOOLS
+        .iter()
+        .find_map(|tool| key_of_owner(tool.group, (tool.find_owner)(object)?))
+        .filter(|_| !has_copied_metadata(object))
+}
+
+/// Returns the owner if Argo CD tracks the object by a label, as Argo CD 2 does by default: argoproj/argo-cd,
+/// util/argo/resource_tracking.go, GetAppName.
+fn find_labelled_owner(object: &Object) -> Option<Key> {
+    let application = object.meta.labels.get("app.kubernetes.io/instance")?;
+    key_of_owner(ARGO, split_application(application)).filter(|_| !has_copied_metadata(object))
+}
+
+fn has_copied_metadata(object: &Object) -> bool {
     let has_controller = object.meta.owner_references.iter().any(|owner| owner.controller == Some(true));
     // cluster-api, internal/controllers/topology/cluster/desired_state.go, templateToTemplate copies both from the class's templates.
-    if has_controller || object.meta.has_label(TOPOLOGY_OWNED) {
-        return None;
-    }
-    // The author of the object chose the text, which becomes a part of a path.
-    let is_usable = |(_, namespace, name): &Name<'_>| {
-        namespace.iter().chain([name]).all(|text| find_name_error(text).is_none())
-    };
-    TOOLS.iter().find_map(|tool| {
-        let (kind, namespace, name) = (tool.find_owner)(object).filter(is_usable)?;
-        Some(Key::new(GroupKind::new(tool.group, kind), namespace, name))
-    })
+    has_controller || object.meta.has_label(TOPOLOGY_OWNED)
+}
+
+/// Returns none for a name that no object has: its author chose the text, which becomes a part of a path.
+fn key_of_owner(group: &str, (kind, namespace, name): Name<'_>) -> Option<Key> {
+    let is_usable = namespace.iter().chain([&name]).all(|text| find_name_error(text).is_none());
+    is_usable.then(|| Key::new(GroupKind::new(group, kind), namespace, name))
+}
+
+/// Objects that may have one owner.
+#[derive(Debug, Default)]
+pub struct Owned {
+    /// Objects with metadata that only the owner's tool writes.
+    pub marked: Vec<Key>,
+    /// Objects with a label that others write, too. They have the owner only if it lists them.
+    pub labelled: Vec<Key>,
 }
 
 /// Returns the owners of the objects that move, each with these objects.
-pub fn find_owners(inventory: &Inventory, plan: &Plan) -> BTreeMap<Key, Vec<Key>> {
-    let mut owners: BTreeMap<Key, Vec<Key>> = BTreeMap::new();
+pub fn find_owners(inventory: &Inventory, plan: &Plan) -> BTreeMap<Key, Owned> {
+    let mut owners: BTreeMap<Key, Owned> = BTreeMap::new();
     for step in plan.moved_steps() {
-        if let Some(owner) = inventory.get(step.object).and_then(find_owner) {
-            owners.entry(owner).or_default().push(step.key.clone());
+        let Some(object) = inventory.get(step.object) else { continue };
+        if let Some(owner) = find_owner(object) {
+            owners.entry(owner).or_default().marked.push(step.key.clone());
+        } else if let Some(owner) = find_labelled_owner(object) {
+            owners.entry(owner).or_default().labelled.push(step.key.clone());
         }
     }
     owners
@@ -162,9 +197,15 @@ pub fn find_owners(inventory: &Inventory, plan: &Plan) -> BTreeMap<Key, Vec<Key>
 /// # Errors
 ///
 /// The owner's body can't be parsed.
-pub fn refuse_active_owner(owner: &Object, applied: &[Key]) -> Result<Option<Refusal>, ObjectError> {
+pub fn refuse_active_owner(owner: &Object, owned: &Owned) -> Result<Option<Refusal>, ObjectError> {
     let (key, body) = (owner.key(), owner.value()?);
-    let applied: Vec<&Key> = applied.iter().filter(|object| is_applied(&body, object)).collect();
+    let is_listed = |object: &&Key| {
+        IN_CLUSTER.iter().any(|(field, text)| body.pointer(field).is_some_and(|there| there == text))
+            && body.pointer(OF_ARGO).is_some()
+            && is_applied(&body, object)
+    };
+    let marked = owned.marked.iter().filter(|object| is_applied(&body, object));
+    let applied: Vec<&Key> = marked.chain(owned.labelled.iter().filter(is_listed)).collect();
     let tool = TOOLS.iter().find(|tool| tool.group == key.group_kind.group && (tool.is_active)(&body));
     let Some(tool) = tool.filter(|_| !applied.is_empty()) else { return Ok(None) };
     // Anyone who can write an object can label it.

@@ -43,16 +43,17 @@ async fn look_up_owners(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>,
     found.sort_by_key(|(owner, _)| *owner);
     let (mut all, mut unreadable, mut applied) = (Vec::new(), Vec::new(), 0);
     for (owner, lookup) in found {
-        let objects = owners.get(owner).map_or(&[][..], Vec::as_slice);
+        let Some(owned) = owners.get(owner) else { continue };
         match lookup {
             Lookup::At(body) => {
-                let refusal = refuse_active_owner(&body, objects);
+                let refusal = refuse_active_owner(&body, owned);
                 all.extend(refusal.map_err(|error| Failure::Object(Side::Source, error))?);
             }
-            Lookup::Absent | Lookup::Unreadable => {
+            Lookup::Absent | Lookup::Unreadable if !owned.marked.is_empty() => {
                 unreadable.push(owner);
-                applied += objects.len();
+                applied += owned.marked.len();
             }
+            Lookup::Absent | Lookup::Unreadable => {}
         }
     }
     let warning = (!unreadable.is_empty()).then(|| {

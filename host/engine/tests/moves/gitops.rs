@@ -118,6 +118,16 @@ async fn unreadable_owners_are_named_once() {
     }
 }
 
+/// Helm charts set the label, too.
+#[tokio::test(start_paused = true)]
+async fn labelled_objects_without_application_are_no_finding() {
+    let stage = Stage::new();
+    stage.source.add_kind(kind("argoproj.io", "Application", "applications", KindLabels::default()));
+    let label = |body: &mut Value| body["metadata"]["labels"] = json!({"app.kubernetes.io/instance": "shop"});
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), label).unwrap();
+    assert_eq!(move_with_warnings(&stage).await, Vec::<String>::new());
+}
+
 #[tokio::test(start_paused = true)]
 async fn plain_clusters_cost_no_request() {
     let stage = Stage::new();

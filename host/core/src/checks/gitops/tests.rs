@@ -91,7 +91,8 @@ fn owner(tool: &Tool, kind: &str, body: &Value) -> Object {
 }
 
 fn refuse(tool: &Tool, kind: &str, body: &Value) -> Option<Refusal> {
-    refuse_active_owner(&owner(tool, kind, body), &[cluster(&json!({})).key()]).unwrap()
+    let owned = Owned { marked: vec![cluster(&json!({})).key()], ..Owned::default() };
+    refuse_active_owner(&owner(tool, kind, body), &owned).unwrap()
 }
 
 #[test]
@@ -132,8 +133,9 @@ fn refusal_names_owner_objects_and_command() {
     let [kustomize, _, argo, _] = &TOOLS;
     let objects =
         ["a", "b", "c", "d", "e"].map(|name| Key { name: name.into(), ..cluster(&json!({})).key() });
+    let owned = Owned { marked: objects.into(), ..Owned::default() };
     let refusal =
-        refuse_active_owner(&owner(kustomize, "Kustomization", &json!({})), &objects).unwrap().unwrap();
+        refuse_active_owner(&owner(kustomize, "Kustomization", &json!({})), &owned).unwrap().unwrap();
     let words = "source: Kustomization flux/apps isn't suspended, and applies, as their labels or annotations say, Cluster ns/a, Cluster ns/b, Cluster ns/c and 2 more, \
         which move: it would create them again in the source; suspend it: `kubectl patch -n flux \
         kustomization.kustomize.toolkit.fluxcd.io apps --field-manager flux-client-side-apply --type merge -p '{\"spec\":{\"suspend\":true}}'`, \
@@ -159,4 +161,34 @@ fn owners_of_earlier_clusters_are_not_refused() {
     assert!(refuse(kustomize, "Kustomization", &flux("ns_d_cluster.x-k8s.io_Cluster")).is_none());
     assert!(refuse(argo, "Application", &argo_body("c")).is_some());
     assert!(refuse(argo, "Application", &argo_body("d")).is_none());
+}
+
+/// Helm charts set the label, too.
+#[test]
+fn labels_of_argo_need_its_list() {
+    let labels = |name: &str, more: &str| json!({"labels": {"app.kubernetes.io/instance": name, more: ""}});
+    for (metadata, expected) in [
+        (labels("shop", "a"), Some("Application argocd/shop")),
+        (labels("team_shop", "a"), Some("Application team/shop")),
+        (labels("shop", "topology.cluster.x-k8s.io/owned"), None),
+    ] {
+        let found = find_labelled_owner(&cluster(&metadata)).map(|owner| owner.to_string());
+        assert_eq!(found.as_deref(), expected, "{metadata}");
+    }
+    let [_, _, argo, _] = &TOOLS;
+    let resource = |name: &str| json!({"resources": [{"group": "cluster.x-k8s.io", "kind": "Cluster", "namespace": "ns", "name": name}]});
+    let here = json!({"server": "https://kubernetes.default.svc"});
+    for (destination, resources, is_refused) in [
+        (here.clone(), resource("c"), true),
+        (json!({"name": "in-cluster"}), resource("c"), true),
+        (here.clone(), resource("d"), false),
+        (here, json!({}), false),
+        (json!({"server": "https://elsewhere"}), resource("c"), false),
+    ] {
+        let spec = json!({"destination": destination, "syncPolicy": {"automated": {}}});
+        let body = json!({"spec": spec, "status": resources});
+        let owned = Owned { labelled: vec![cluster(&json!({})).key()], ..Owned::default() };
+        let refusal = refuse_active_owner(&owner(argo, "Application", &body), &owned).unwrap();
+        assert_eq!(refusal.is_some(), is_refused, "{body}");
+    }
 }
