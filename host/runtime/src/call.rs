@@ -3,12 +3,13 @@
 //! Every call gets a fresh store and instance (30 µs): nothing leaks from object to object, and a trap leaves nothing to clean
 //! up.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use pivot_core::Key;
-use pivot_core::plugins::hooks::Point;
+use pivot_core::plugins::hooks::{Hook, Point};
 use tracing::{Instrument, debug_span, field};
 use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{Store, Trap, WasmBacktrace};
@@ -54,7 +55,7 @@ impl<'a> Call<'a> {
 
     /// Instantiates the component and calls it, within the limits. `read` converts the answer into the program's own values, or
     /// returns the fault in the answer.
-    pub(crate) async fn run<T, R>(
+    pub(crate) async fn run<T: Debug, R>(
         self,
         pre: &InstancePre<Ctx>,
         ask: impl for<'s> FnOnce(&'s mut Store<Ctx>, Instance) -> BoxFuture<'s, RawAnswer<T>>,
@@ -94,6 +95,9 @@ impl<'a> Call<'a> {
             ask(&mut store, instance).await
         };
         let done = tokio::time::timeout(limits.time.min(left), work.instrument(span.clone())).await;
+        if let Ok(Ok(answer)) = &done {
+            self.note_mark(answer);
+        }
         let answer = match done {
             Ok(Ok(Ok(answer))) => read(answer).map_err(|why| ("invalid-answer".to_owned(), why)),
             Ok(Ok(Err(said))) => Err((
@@ -120,6 +124,18 @@ impl<'a> Call<'a> {
         span.in_scope(|| tracing::debug!("answered"));
         self.card.tally.count_call(time, peak);
         answer.map_err(|(code, message)| self.into_error(code, message))
+    }
+
+    /// Reports an answer that has one of the run's marks. `adapt` may copy the data of a Secret into its copy.
+    fn note_mark(&self, answer: &impl Debug) {
+        let marks = self.card.run.marks;
+        if marks.is_empty() || self.called == CalledFunction::Hook(Hook::Adapt) {
+            return;
+        }
+        let words = format!("{answer:?}");
+        if marks.iter().any(|mark| words.contains(mark)) {
+            self.card.tally.update_used(|used| used.has_mark = true);
+        }
     }
 
     pub(crate) fn into_error(self, code: String, message: String) -> CallError {

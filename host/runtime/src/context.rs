@@ -56,6 +56,8 @@ pub struct RunContext {
     pub namespace_map: NamespaceMap,
     /// The kubectl flags that name a side's kubeconfig and context; `None` if the side is no cluster.
     pub kubectl: Both<Option<Vec<String>>>,
+    /// Data of Secrets that no answer must contain, except in `adapt`. The report of use says whether an answer did.
+    pub marks: &'static [&'static str],
 }
 
 /// A trial: no move, and both sides stand for clusters.
@@ -66,6 +68,7 @@ impl Default for RunContext {
             move_id: "a-trial".to_owned(),
             namespace_map: NamespaceMap::default(),
             kubectl: Both::new(Some(Vec::new()), Some(Vec::new())),
+            marks: &[],
         }
     }
 }

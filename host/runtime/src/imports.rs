@@ -95,7 +95,8 @@ impl context::Host for Ctx {
             Some(services) => services.providers(&card.name, side_from(side)).await,
             None => Err(pure_hook_error()),
         };
-        Ok(answer.and_then(|all| to_wit_providers(&mut self.meter, all)).map_err(to_wit_error))
+        let answer = answer.and_then(|all| to_wit_providers(&mut self.meter, all));
+        Ok(answer.map_err(|error| to_wit_error(&card, error)))
     }
 
     fn written_since_commit(&mut self) -> wasmtime::Result<bool> {
@@ -168,7 +169,8 @@ impl objects::Host for Ctx {
         let mut answer = |question| {
             self.reads.take_answer(&question, &mut self.meter, |texts| texts.iter().map(String::len).sum())
         };
-        Ok(questions.into_iter().map(|asked| asked.and_then(&mut answer).map_err(to_wit_error)).collect())
+        let answers = questions.into_iter().map(|asked| asked.and_then(&mut answer));
+        Ok(answers.map(|answer| answer.map_err(|error| to_wit_error(&card, error))).collect())
     }
 }
 
@@ -203,13 +205,15 @@ impl endpoints::Host for Ctx {
         }
         let mut answer =
             |question| self.probes.take_answer(&question, &mut self.meter, |answer| answer.body.len());
-        Ok(questions.into_iter().map(|asked| asked.and_then(&mut answer).map_err(to_wit_error)).collect())
+        let answers = questions.into_iter().map(|asked| asked.and_then(&mut answer));
+        Ok(answers.map(|answer| answer.map_err(|error| to_wit_error(&card, error))).collect())
     }
 }
 
 impl config::Host for Ctx {
     fn get(&mut self) -> wasmtime::Result<String> {
         self.meter.count_questions(1)?;
+        self.card.tally.update_used(|used| used.reads_config = true);
         // Before the plugin is described, it isn't known whose configuration to return.
         let config = self.card.admitted.as_ref().map(|(_, grants)| grants.config.clone());
         Ok(config.unwrap_or_else(|| "{}".to_owned()))
@@ -270,7 +274,10 @@ fn hand_in_answer(
     Ok(endpoints::Answer { status: (status > 0).then_some(status), body, took_ms, extra: Vec::new() })
 }
 
-fn to_wit_error(error: ServiceError) -> types::Error {
+fn to_wit_error(card: &PluginAccess, error: ServiceError) -> types::Error {
+    if error.code == "denied" {
+        card.tally.add_denied(if card.sees_secret_data() { text::WITHHELD } else { &error.message });
+    }
     types::Error { code: error.code, message: error.message }
 }
 

@@ -91,6 +91,17 @@ impl Plugin {
         Self { card: Arc::new(self.card.for_run(run)), loaded: Arc::clone(&self.loaded) }
     }
 
+    /// Returns the plugin with another configuration. Fails if the plugin doesn't accept it.
+    pub async fn with_config(&self, config: &Value) -> Result<Self, CallError> {
+        let mut card = self.card.for_run(RunContext::default());
+        if let Some((_, grants)) = &mut card.admitted {
+            grants.config = config.to_string();
+        }
+        let plugin = Self { card: Arc::new(card), loaded: Arc::clone(&self.loaded) };
+        plugin.check_configuration().await?;
+        Ok(plugin)
+    }
+
     /// Returns the plugin's description for the engine. The digest covers component and configuration.
     pub fn description(&self) -> &Description {
         &self.loaded.description

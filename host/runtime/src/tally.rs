@@ -12,8 +12,11 @@ const SIDE_BY_SIDE: usize = 8;
 /// Most lines that a plugin may log in one run.
 pub(crate) const MOST_LINES: usize = 1_000;
 
+/// Most denied questions that the report of use has.
+const MOST_DENIED: usize = 32;
+
 /// The use of calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// The number of calls.
     pub calls: u32,
@@ -21,6 +24,12 @@ pub struct Used {
     pub time: Duration,
     /// Bytes of linear memory, the peak of a single call.
     pub peak_memory: usize,
+    /// Reasons why questions were denied, each once.
+    pub denied: Vec<String>,
+    /// Whether a call has read the configuration.
+    pub reads_config: bool,
+    /// Whether an answer had one of the run's marks.
+    pub has_mark: bool,
 }
 
 /// Counts the use of all calls of one plugin in one run.
@@ -53,10 +62,26 @@ impl Tally {
 
     /// Counts a call for the report of use.
     pub(crate) fn count_call(&self, time: Duration, peak_memory: usize) {
-        if let Ok(mut used) = self.used.lock() {
+        self.update_used(|used| {
             used.calls = used.calls.saturating_add(1);
             used.time = used.time.saturating_add(time);
             used.peak_memory = used.peak_memory.max(peak_memory);
+        });
+    }
+
+    /// Adds a denied question to the report of use.
+    pub(crate) fn add_denied(&self, why: &str) {
+        self.update_used(|used| {
+            if used.denied.len() < MOST_DENIED && !used.denied.iter().any(|other| other == why) {
+                used.denied.push(why.to_owned());
+            }
+        });
+    }
+
+    /// Changes the report of use.
+    pub(crate) fn update_used(&self, change: impl FnOnce(&mut Used)) {
+        if let Ok(mut used) = self.used.lock() {
+            change(&mut used);
         }
     }
 

@@ -173,6 +173,7 @@ fn run_context(sides: &Both<Handle>, options: &Options, record: &Record, route: 
         move_id: record.move_id.clone(),
         namespace_map: record.scope.namespace_map.clone(),
         kubectl: Both::new(flags(Side::Source), flags(Side::Target)),
+        ..RunContext::default()
     }
 }
 

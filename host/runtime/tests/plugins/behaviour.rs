@@ -110,8 +110,8 @@ async fn every_hook_knows_its_run() {
     let namespace_map = NamespaceMap::new([("n".to_owned(), "elsewhere".to_owned())]).unwrap();
     let kubectl = Both::new(Some(Vec::new()), None);
     let kind = RunKind::Copy;
-    let plugin =
-        place.plugin().await.for_run(RunContext { kind, move_id: "m".into(), namespace_map, kubectl });
+    let run = RunContext { kind, move_id: "m".into(), namespace_map, kubectl, ..RunContext::default() };
+    let plugin = place.plugin().await.for_run(run);
     let placed = host(json!({"place": "n"}));
     assert_eq!(plugin.adapt(&placed).await.unwrap(), Some(json!({"place": "elsewhere"})));
     assert_eq!(plugin.adapt(&host(json!({"place": "mine"}))).await.unwrap(), None);
