@@ -1,7 +1,9 @@
 //! Plugins on the command line: loading them for a move, and the commands for them outside one.
 
 mod bundle;
+mod check_plugin;
 mod comparison;
+mod hook_calls;
 mod import;
 mod inspection;
 mod loading;
@@ -11,6 +13,7 @@ mod refused;
 mod registry;
 mod run_hook;
 mod runtime;
+mod sample_objects;
 pub(crate) mod sign;
 mod staged;
 pub(crate) mod trust;
@@ -86,6 +89,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
         PluginVerb::Pull { reference, out, plain_http } => {
             registry::pull_bundle(reference, out, *plain_http, output).await
         }
+        PluginVerb::Check(typed) => check_plugin::run(typed, output).await,
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.
         PluginVerb::TryCompile { .. } => Ok(()),

@@ -255,6 +255,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ("Make one file of it, for another site", "pivot-host plugin bundle plugins --out site.tar"),
             ("See what that would change there", "pivot-host plugin import site.tar plugins --dry-run"),
             (
+                "Check your own in CI, and keep the report",
+                "pivot-host plugin check hosts.wasm --scenes scenes -o json",
+            ),
+            (
                 "Call a hook without a cluster",
                 "pivot-host plugin run plugins/hosts.wasm --hook relate --objects objects.yaml",
             ),

@@ -125,6 +125,8 @@ pub(crate) enum PluginVerb {
         #[arg(long)]
         plain_http: bool,
     },
+    /// Check that a component follows the rules for plugins, on generated objects and on scenes; exit 3 if it doesn't
+    Check(PluginCheckArgs),
     /// Call one hook on objects from a file, with no cluster and without adding the component
     Run(Trial),
     /// Validate and compile the component on stdin within limits, for the program that started this one
@@ -188,6 +190,20 @@ pub(crate) struct Trial {
     /// Point of the check: before-pause, after-pause, before-commit or after-resume
     #[arg(long, value_name = "POINT", default_value = "before-pause", help_heading = "Hook")]
     pub(crate) point: String,
+    /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
+    /// granted what it asks for, and has no configuration
+    #[arg(long, value_name = "FILE", help_heading = "Hook")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// A component to check.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct PluginCheckArgs {
+    /// The component
+    pub(crate) file: PathBuf,
+    /// Directory of scenes: JSON files with the objects of `source` and `target`, and a `config`
+    #[arg(long, value_name = "DIR", help_heading = "Objects")]
+    pub(crate) scenes: Option<PathBuf>,
     /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
     /// granted what it asks for, and has no configuration
     #[arg(long, value_name = "FILE", help_heading = "Hook")]

@@ -8,16 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::Object;
-use pivot_core::messages::refusal::some_of;
-use pivot_core::messages::safe_text;
-use pivot_core::objects::merge;
 use pivot_core::plugins::hooks::{Finding, Hook, Point, Relation, Settlement, Severity};
-use pivot_engine::{Exit, describe_violation};
+use pivot_engine::Exit;
 use pivot_places::objects_of_file;
 use pivot_runtime::probe::Here;
-use pivot_runtime::{CallError, MoveContext, Plugin, Scene, Used};
+use pivot_runtime::{Plugin, Scene, Used};
 use serde_json::{Value, json};
 
+use super::hook_calls::{Answer, Question, ask_plugin, find_patch_defect};
 use super::refused;
 use super::runtime::start_runtime;
 use crate::args::Trial;
@@ -29,13 +27,6 @@ struct Call {
     about: Option<Object>,
     answer: std::result::Result<Answer, String>,
     used: Used,
-}
-
-enum Answer {
-    Relations(Vec<Relation>),
-    Findings(Vec<Finding>),
-    Patch(Option<Value>),
-    Settlement(Settlement),
 }
 
 impl Call {
@@ -63,12 +54,9 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
         target: target_objects.as_deref().map(read_objects).transpose()?.unwrap_or_default(),
         here: Here::new().ok(),
     };
-    let grants = config.as_ref().map(|file| {
-        std::fs::read_to_string(file)
-            .map_err(|error| (Exit::Usage, format!("--config {}: {error}", file.display()).into()))
-    });
+    let grants = config.as_deref().map(read_grants).transpose()?;
     let plugin = start_runtime()?
-        .try_out(file, grants.transpose()?.as_deref())
+        .try_out(file, grants.as_deref())
         .await
         .map_err(|error| (Exit::Plugin, refused::plugin_refusal_lines(&error, file).collect()))?;
     let description = plugin.description();
@@ -96,6 +84,12 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
     Ok(())
 }
 
+/// Reads a plugins.toml outside of a directory of plugins.
+pub(super) fn read_grants(file: &Path) -> Result<String> {
+    std::fs::read_to_string(file)
+        .map_err(|error| (Exit::Usage, format!("--config {}: {error}", file.display()).into()))
+}
+
 fn parse_word<T: ToString + Copy, const N: usize>(all: [T; N], typed: &str, flag: &str) -> Result<T> {
     let known = all.into_iter().find(|one| one.to_string() == typed);
     known.ok_or_else(|| {
@@ -112,15 +106,8 @@ fn read_objects(file: &Path) -> Result<Vec<Object>> {
 }
 
 async fn call_check(plugin: &Plugin, point: Point, scene: Scene) -> Call {
-    let wanted = scene
-        .source
-        .iter()
-        .filter(|object| plugin.description().has_hook_for(Hook::Check, &object.kind.group_kind));
-    let context =
-        MoveContext { namespaces: scene.moving_namespaces(), objects: wanted.map(Object::key).collect() };
-    let answer = plugin.check(point, &context, Arc::new(scene)).await;
-    let answer = answer.map(Answer::Findings).map_err(|error| error.to_string());
-    Call { about: None, answer, used: plugin.take_used() }
+    let answer = ask_plugin(plugin, Question::Check(point), &Arc::new(scene)).await;
+    Call { about: None, answer: answer.map_err(|error| error.to_string()), used: plugin.take_used() }
 }
 
 /// Calls the hook for each object that a move would pass to it.
@@ -130,11 +117,14 @@ async fn call_for_each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -
     let among = if settles { &scene.target } else { &scene.source };
     let mut calls = Vec::new();
     for object in among.iter().filter(|object| plugin.has_hook_for(hook, &object.kind.group_kind)) {
-        let asked = call_hook(plugin, hook, object, &scene).await.map_err(|error| error.to_string());
+        let asked = ask_plugin(plugin, Question::Object(hook, object), &scene).await;
         let used = plugin.take_used();
         let answer = match asked {
-            Ok(answer) => check_patch(plugin, hook, object, &scene, &answer).await.map(|()| answer),
-            Err(error) => Err(error),
+            Ok(answer) => match find_patch_defect(plugin, hook, object, &scene, &answer).await {
+                Ok(defect) => defect.map_or(Ok(answer), |defect| Err(defect.message)),
+                Err(error) => Err(format!("asked again after its patch was applied: {error}")),
+            },
+            Err(error) => Err(error.to_string()),
         };
         plugin.take_used();
         calls.push(Call { about: Some(object.clone()), answer, used });
@@ -150,74 +140,6 @@ async fn call_for_each(plugin: &Plugin, hook: Hook, scene: Scene, file: &Path) -
         return Err((Exit::Usage, why.into()));
     }
     Ok(calls)
-}
-
-async fn call_hook(
-    plugin: &Plugin,
-    hook: Hook,
-    object: &Object,
-    scene: &Arc<Scene>,
-) -> std::result::Result<Answer, CallError> {
-    Ok(match hook {
-        Hook::Relate => Answer::Relations(plugin.relate(object).await?),
-        Hook::Hold => Answer::Patch(plugin.hold(object).await?),
-        Hook::Adapt => Answer::Patch(plugin.adapt(object).await?),
-        Hook::Restore => Answer::Patch(plugin.restore(object, &created_copy(object, scene)).await?),
-        // Objects of the target are as its controllers left them.
-        Hook::Settle => {
-            Answer::Settlement(plugin.settle(object, !scene.target.is_empty(), scene.clone()).await?)
-        }
-        Hook::Check => Answer::Findings(Vec::new()),
-    })
-}
-
-/// The copy in the target; if the file has none, the object as it is right after it was created: without a status.
-fn created_copy(object: &Object, scene: &Scene) -> Object {
-    if let Some(there) = scene.target.iter().find(|there| there.key() == object.key()) {
-        return there.clone();
-    }
-    apply_patch(object, &json!({"status": null})).unwrap_or_else(|| object.clone())
-}
-
-fn apply_patch(object: &Object, patch: &Value) -> Option<Object> {
-    let mut value = object.value().ok()?;
-    merge::apply_patch(&mut value, patch);
-    Object::from_value(object.kind.clone(), &value).ok()
-}
-
-/// Fails if a patch exceeds its bounds, or if the hook returns another patch once this one is applied.
-async fn check_patch(
-    plugin: &Plugin,
-    hook: Hook,
-    object: &Object,
-    scene: &Arc<Scene>,
-    answer: &Answer,
-) -> std::result::Result<(), String> {
-    let (Answer::Patch(Some(patch)) | Answer::Settlement(Settlement::Patch(patch))) = answer else {
-        return Ok(());
-    };
-    if let Some(message) = describe_violation(plugin.description(), hook, patch) {
-        return Err(message);
-    }
-    let again = if hook == Hook::Restore {
-        let Some(after) = apply_patch(&created_copy(object, scene), patch) else { return Ok(()) };
-        plugin.restore(object, &after).await.map(Answer::Patch)
-    } else {
-        let Some(after) = apply_patch(object, patch) else { return Ok(()) };
-        call_hook(plugin, hook, &after, scene).await
-    };
-    match again.map_err(|error| format!("asked again after its patch was applied: {error}"))? {
-        Answer::Patch(Some(again)) => {
-            let paths: Vec<String> =
-                merge::paths(&again).iter().map(|path| safe_text::to_line(path, 300)).collect();
-            let paths = some_of(&paths, 8);
-            Err(format!("its patch was applied, and asked again it still changes {paths}"))
-        }
-        Answer::Settlement(Settlement::Patch(again)) if again == *patch => {
-            Err("it gives the same patch again after that was applied".to_owned())
-        }
-        _ => Ok(()),
-    }
 }
 
 fn show_calls(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
