@@ -1,10 +1,15 @@
 //! Components that nobody vetted, opened by the program as users run it: refused in seconds, or compiled within limits.
 
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod host;
 #[cfg(test)]
 mod mutated;
 #[cfg(test)]
 mod shapes;
+#[cfg(test)]
+#[path = "../schemas/mod.rs"]
+mod schemas;
 #[cfg(test)]
 mod trials;
