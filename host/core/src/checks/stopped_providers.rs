@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::checks::provider_deployments::{ProviderDeployment, RunningProviders};
 use crate::checks::providers::Provider;
-use crate::messages::refusal::Refusal;
+use crate::messages::refusal::{Refusal, some_of};
 use crate::messages::remedy::Remedy;
 use crate::messages::risk::{AcceptedRisks, Risk};
 use crate::messages::shell::Kubectl;
 use crate::objects::names::LABEL_PROVIDER;
 use crate::plan::Plan;
 use crate::{GroupKind, Side};
+
+/// Most namespaces that a message names.
+const MAX_NAMED: usize = 3;
 
 /// Refuses a move while no Deployment of a moved kind's provider is available. Only Deployments in the namespace that the inventory
 /// names are counted. A provider without any there may run as another process.
@@ -31,20 +34,34 @@ pub fn check_stopped_providers(
         }
     }
     let refusals = stopped.into_iter().map(|(provider, kinds)| {
-        let message = format!("no Deployment of {provider} is available in the target");
+        let namespaces: Vec<&String> = namespaces_of(provider, listed).collect();
+        let message = format!(
+            "{provider} doesn't run in namespace {} of the target, where clusterctl's inventory lists it: no Deployment of it is available there",
+            some_of(&namespaces, MAX_NAMED)
+        );
         let selector = format!("{LABEL_PROVIDER}={provider}");
         let look = Kubectl::new(Side::Target, ["get", "deployments,pods", "-A", "-l", &selector]);
-        let remedy = Remedy::kubectl("start it, or wait until it has started: ", look, "");
+        let remedy = Remedy::kubectl(
+            "start it, wait until it has started, or correct the inventory if it runs elsewhere: ",
+            look,
+            "",
+        );
         Refusal::target("provider-stopped", message, remedy).with_remedy(Remedy::AcceptUnseen { kinds })
     });
     refusals.collect()
 }
 
+/// Returns the namespaces in which the inventory lists a provider.
+fn namespaces_of<'a>(label: &'a str, listed: &'a [Provider]) -> impl Iterator<Item = &'a String> {
+    let entries = listed.iter().filter(move |it| it.deployment_label().as_deref() == Some(label));
+    entries.map(|it| &it.namespace)
+}
+
 /// Returns true if the inventory lists the provider, and each of its Deployments there is unavailable.
 fn is_stopped(label: &str, deployments: &[ProviderDeployment], listed: &[Provider]) -> bool {
     let is_home = |deployment: &&ProviderDeployment| {
-        let mut providers = listed.iter().filter(|it| it.deployment_label().as_deref() == Some(label));
-        deployment.provider == label && providers.any(|it| Some(&it.namespace) == deployment.home.as_ref())
+        deployment.provider == label
+            && namespaces_of(label, listed).any(|namespace| Some(namespace) == deployment.home.as_ref())
     };
     let mut at_home = deployments.iter().filter(is_home).peekable();
     at_home.peek().is_some() && at_home.all(|deployment| !deployment.is_available)
