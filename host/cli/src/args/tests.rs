@@ -276,7 +276,7 @@ fn what_makes_no_sense_is_said() {
     refused(
         "pivot-host resume --to-kubeconfig b --accept unprovisioned",
         &expect![
-            "--accept unprovisioned: this command can't use it; it can use existing-differs, pause-unchecked, unseen, unverified, takeover-unchecked, plugins-changed, copy-changed, world-changed"
+            "--accept unprovisioned: this command can't use it; it can use dangling, gitops, existing-differs, pause-unchecked, unseen, unverified, takeover-unchecked, plugins-changed, copy-changed, world-changed"
         ],
     );
     for (line, code) in [
