@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `record` | the record of a move |
 //! | `format` | the version of a format |
+//! | `guard` | policies that keep a move's objects paused |
 //! | `release` | the source objects that are deleted at the end, with their state and order |
 //! | `saved_plan` | a plan in a file, and differences from a new plan |
 //! | `cluster_identity` | the identity of a workload cluster |
@@ -13,6 +14,7 @@
 
 pub mod cluster_identity;
 pub mod format;
+pub mod guard;
 pub mod plugin_set;
 pub mod record;
 pub mod release;

@@ -2,6 +2,7 @@
 
 pub(crate) mod commit;
 pub(crate) mod copy;
+pub(crate) mod guard;
 pub(crate) mod handover;
 pub(crate) mod imported;
 pub(crate) mod live;

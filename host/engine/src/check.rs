@@ -15,6 +15,7 @@ pub(crate) mod existing;
 pub(crate) mod extensions;
 pub(crate) mod from_manifests;
 pub(crate) mod gitops;
+pub(crate) mod guard;
 pub(crate) mod new_dependents;
 pub(crate) mod one_sided;
 pub(crate) mod permissions;

@@ -47,6 +47,7 @@ impl State {
         if self.objects.contains_key(key) {
             return Err(PlaceError::AlreadyExists(key.to_string()));
         }
+        self.ask_policy(key)?;
         let mut new = body.clone();
         self.apply_schema(key, &mut new)?;
         for field in SERVERS_OWN {
@@ -225,6 +226,19 @@ impl State {
                 let owners = body.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
                 owners.into_iter().for_each(|owners| owners.retain(|owner| !is_gone(owner)));
             });
+        }
+    }
+
+    /// Refuses a ConfigMap as the policy of its name does. No expression is evaluated.
+    fn ask_policy(&self, key: &Key) -> Result<()> {
+        let [policy, binding] = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
+            .map(|kind| Key::new(GroupKind::new("admissionregistration.k8s.io", kind), None, &key.name));
+        match self.objects.get(&policy).filter(|_| self.objects.contains_key(&binding)) {
+            Some(policy) if key.group_kind.is("", "ConfigMap") => {
+                let message = policy.pointer("/spec/validations/0/message").and_then(Value::as_str);
+                Err(PlaceError::Forbidden(message.unwrap_or_default().to_owned()))
+            }
+            _ => Ok(()),
         }
     }
 

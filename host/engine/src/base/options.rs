@@ -52,6 +52,8 @@ pub struct Options {
     pub unpause_batch: usize,
     /// Stop once the target has taken over, before anything is deleted from the source.
     pub stop_before_release: bool,
+    /// Put up a guard on both sides: a policy that refuses to unpause the move's objects ([`pivot_core::records::guard`]).
+    pub guard: bool,
     /// Don't wait for another run's lease to expire.
     pub break_lease: bool,
     /// The source's object that this run found the target by. If it moves, it is deleted last of all, so that other runs find the
@@ -99,6 +101,7 @@ impl Options {
             takeover_timeout: Self::TAKEOVER_TIMEOUT,
             unpause_batch: Self::UNPAUSE_BATCH.into(),
             stop_before_release: false,
+            guard: false,
             break_lease: false,
             found_by: None,
             handover: false,

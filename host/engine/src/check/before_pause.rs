@@ -38,6 +38,7 @@ use crate::check::existing::{self, Existing, UsedObjects};
 use crate::check::extensions::refuse_missing_extensions;
 use crate::check::from_manifests;
 use crate::check::gitops::refuse_active_owners;
+use crate::check::guard::refuse_without_policies;
 use crate::check::permissions;
 use crate::check::target_providers::{check_target_providers, read_inventory};
 use crate::read::first_reading::FirstReads;
@@ -71,6 +72,7 @@ pub(crate) async fn check_all(
     } else {
         refusals.extend(refuse_same_file(&snapshot.plan));
     }
+    refusals.extend(refuse_without_policies(job));
     refusals.extend(refuse_running_source(job));
     refusals.extend(refuse_mapped_handover(job));
     refusals.extend(refuse_blocked_files(job, snapshot)?);

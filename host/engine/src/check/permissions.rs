@@ -19,7 +19,7 @@ use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::stop::Stop;
 use crate::base::requests::side::Handle;
 use crate::base::setup::Setup;
-use crate::check::{awaited_signs, blocking_owners};
+use crate::check::{awaited_signs, blocking_owners, guard};
 use crate::read::first_reading::DEFINITIONS_UNREADABLE;
 use crate::read::namespaces::MetadataByNamespace;
 use crate::read::planning;
@@ -182,6 +182,10 @@ fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>,
         list_needed_by_records(&job.options.record_namespace, job.options.finish_alone);
     source.extend(of_source);
     target.extend(of_target);
+    if job.options.guard {
+        source.extend(guard::list_needed());
+        target.extend(guard::list_needed());
+    }
     Ok(needed)
 }
 

@@ -123,6 +123,7 @@ pub(crate) fn begin_move(
     let run = run_context(&sides, &options, &record, route);
     let plugins =
         plugins.iter().map(|plugin| plugin.for_run(&run).unwrap_or_else(|| plugin.clone())).collect();
+    let may_have_guard = options.guard || found.is_some() && options.asked_by.is_none();
     let job = Job {
         source: sides.source,
         target: sides.target,
@@ -137,6 +138,7 @@ pub(crate) fn begin_move(
         move_id,
         copy_mark: CopyMark::from_record(&record),
         route,
+        may_have_guard,
         locks,
         change_counts: Default::default(),
         used_risks: Default::default(),

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::act::commit::{self, SideComparison};
 use crate::act::copy::{self, Copies};
+use crate::act::guard;
 use crate::act::handover;
 use crate::act::live::KnownObjects;
 use crate::act::new_namespaces;
@@ -161,6 +162,13 @@ impl ActiveMove {
             return Ok(Arc::new(first));
         }
         job.report(Event::PhaseBegun { phase: Phase::Paused, objects: first.plan.steps.len() });
+        if job.options.guard {
+            // The record comes first, so that commands find the move of each guard.
+            self.lock(locks_of(&job, &first)).await?;
+            self.journal.note_touched(first.kinds(), first.namespaces());
+            self.journal.enter_phase(Phase::Paused).await?;
+            guard::put_up(&job, &self.journal.record.kinds).await?;
+        }
         let snapshot = self.pause_until_stable(first, None).await?;
         approved::check_after_pause(&job, &snapshot)?;
         before_pause::check_new_objects(&job, &snapshot, &known).await?;
@@ -351,6 +359,7 @@ impl ActiveMove {
         job.safe_point()?;
         let kinds = snapshot.plan.steps.iter().map(|step| step.key.group_kind.clone()).collect();
         self.journal.commit(&list, kinds).await?;
+        guard::cover_content(&job, &self.journal.record.kinds, &list, &snapshot.providers).await;
         self.record_time(Phase::Committed);
         let snapshot = snapshot.clone();
         drop(copies);
@@ -381,6 +390,7 @@ impl ActiveMove {
             self.journal.forget_target().await?;
         }
         let taken = rollback::roll_back(&self.job, &self.journal).await?;
+        guard::remove(&self.job).await;
         if let Err(trouble) = self.abandon().await {
             tracing::warn!(%trouble, "the target's record of the move could not be closed");
         }
@@ -419,6 +429,8 @@ impl ActiveMove {
     /// Ends the move. `moved` are its Clusters, by their names and UIDs in the source.
     pub(crate) async fn close(&mut self, done: &Done, moved: &BTreeMap<Key, Uid>) -> Result<(), Failure> {
         let job = self.job.clone();
+        // While there is a record, every later run tries this again.
+        guard::remove(&job).await;
         let (closed, clusters) = tokio::join!(
             self.journal.close(&job.kinds),
             cluster_copies::describe_moved(&job.target, &job.kinds.target, moved)

@@ -59,6 +59,8 @@ mod generated;
 #[cfg(test)]
 mod gitops;
 #[cfg(test)]
+mod guard;
+#[cfg(test)]
 mod handover;
 #[cfg(test)]
 mod hostile;

@@ -1,0 +1,330 @@
+//! The guard of a move: an admission policy on each side that refuses to unpause the move's objects.
+//!
+//! A guard is against accidents, and nothing relies on it. An API server applies a policy a moment after it was written, skips it on
+//! errors, and knows the mover by the name of its field manager alone. A policy covers objects with the move's undo annotation, so it
+//! covers nothing once the move has ended.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::messages::shell::Kubectl;
+use crate::objects::kind::GroupKind;
+use crate::objects::names::{FIELD_MANAGER, GROUP_CLUSTER, UNDO};
+use crate::objects::object::Uid;
+use crate::objects::side::Side;
+use crate::records::record::is_move_id;
+use crate::records::release::{ReleaseFate, ReleaseList};
+
+/// Group of the policies.
+pub const POLICY_GROUP: &str = "admissionregistration.k8s.io";
+/// Kinds and resources of a guard, in the order of creation.
+pub const POLICY_KINDS: [(&str, &str); 2] = [
+    ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+    ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+];
+/// Prefix of the names of guards; the move's id follows.
+const PREFIX: &str = "pivot-host-guard-";
+/// Most UIDs in a policy. API servers refuse an expression of more than 100,000 characters.
+const MAX_SCALED: usize = 2000;
+
+/// Content that a source's guard covers from the commit on.
+pub struct CommittedContent<'a> {
+    /// UIDs of objects that must not be scaled. A request to scale has no annotations.
+    scaled: Vec<&'a Uid>,
+    /// Namespaces of providers, whose service accounts may change content.
+    provider_namespaces: BTreeSet<&'a str>,
+}
+
+impl<'a> CommittedContent<'a> {
+    /// Returns the content of a committed list.
+    pub fn new(list: &'a ReleaseList, provider_namespaces: BTreeSet<&'a str>) -> Self {
+        let is_scaled = |kind: &GroupKind| {
+            let is_worker = ["MachineDeployment", "MachineSet", "MachinePool"]
+                .iter()
+                .any(|name| kind.is(GROUP_CLUSTER, name));
+            is_worker || kind.group == "controlplane.cluster.x-k8s.io"
+        };
+        let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
+        let scaled = deleted.filter(|entry| is_scaled(&entry.key.group_kind)).map(|entry| &entry.uid);
+        Self { scaled: scaled.take(MAX_SCALED).collect(), provider_namespaces }
+    }
+}
+
+/// Returns the name of a move's guard.
+pub fn guard_name(move_id: &str) -> String {
+    format!("{PREFIX}{move_id}")
+}
+
+/// Returns the id of the move whose guard has a name.
+pub fn move_of_guard(name: &str) -> Option<&str> {
+    name.strip_prefix(PREFIX).filter(|id| is_move_id(id))
+}
+
+/// Returns the command that removes a guard.
+pub fn removal_command(side: Side, move_id: &str) -> Kubectl {
+    let [(_, policies), (_, bindings)] = POLICY_KINDS;
+    Kubectl::new(side, ["delete", &format!("{bindings},{policies}"), &guard_name(move_id)])
+}
+
+/// Returns the words in which a guard refuses a request.
+pub fn refusal_text(move_id: &str) -> String {
+    format!(
+        "move {move_id} of pivot-host is under way and paused this object: continue the move with `pivot-host resume`, or, before the \
+         commit, undo it with `pivot-host rollback`; to remove this guard: {}",
+        removal_command(Side::Source, move_id)
+    )
+}
+
+/// Returns the object whose creation a guard refuses to every user. A dry run of it shows whether the guard is in force.
+pub fn probe_manifest(move_id: &str, namespace: &str) -> Value {
+    let metadata = json!({"name": guard_name(move_id), "namespace": namespace});
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+}
+
+/// Returns the binding of a move's policy.
+pub fn binding_manifest(move_id: &str) -> Value {
+    let spec = json!({"policyName": guard_name(move_id), "validationActions": ["Deny"]});
+    manifest(POLICY_KINDS[1].0, move_id, spec)
+}
+
+/// Returns the policy of a move, for objects in the groups of these kinds. From the commit on, the source's covers content, too.
+pub fn policy_manifest(
+    move_id: &str,
+    kinds: &BTreeSet<GroupKind>,
+    committed: Option<&CommittedContent<'_>>,
+) -> Value {
+    let groups: BTreeSet<&str> =
+        kinds.iter().map(|kind| kind.group.as_str()).filter(|group| !group.is_empty()).collect();
+    let resources = if committed.is_some() { &["*", "*/scale"][..] } else { &["*"] };
+    let checks = std::iter::once(stays_paused()).chain(committed.map(keeps_content));
+    let validations: Vec<Value> = checks
+        .map(|expression| {
+            json!({"expression": expression, "reason": "Forbidden", "message": refusal_text(move_id)})
+        })
+        .collect();
+    let spec = json!({
+        // Neither an error nor an expensive object may keep others from their work.
+        "failurePolicy": "Ignore",
+        "matchConstraints": {"resourceRules": [
+            {"apiGroups": groups, "apiVersions": ["*"], "operations": ["UPDATE"], "resources": resources},
+            {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"],
+                "resourceNames": [guard_name(move_id)]},
+        ]},
+        "matchConditions": [
+            {"name": "by-others", "expression": format!(
+                "request.kind.kind == 'ConfigMap' || !has(request.options) || !has(request.options.fieldManager) || \
+                 request.options.fieldManager != '{FIELD_MANAGER}'"
+            )},
+            {"name": "of-this-move", "expression": format!(
+                "request.kind.kind in ['ConfigMap', 'Scale'] || has(oldObject.metadata.annotations) && \
+                 '{UNDO}' in oldObject.metadata.annotations && oldObject.metadata.annotations['{UNDO}'].contains('{move_id}')"
+            )},
+        ],
+        "validations": validations,
+    });
+    manifest(POLICY_KINDS[0].0, move_id, spec)
+}
+
+fn manifest(kind: &str, move_id: &str, spec: Value) -> Value {
+    let api_version = format!("{POLICY_GROUP}/v1");
+    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": guard_name(move_id)}, "spec": spec})
+}
+
+/// Keeps `spec.paused`, the undo annotation, and each annotation that it names: those that the move or a plugin set.
+fn stays_paused() -> String {
+    format!(
+        "request.kind.kind == 'Scale' || request.kind.kind != 'ConfigMap' && has(object.metadata.annotations) && \
+         oldObject.metadata.annotations.all(name, \
+         name != '{UNDO}' && !oldObject.metadata.annotations['{UNDO}'].contains('\"' + name + '\"') || \
+         name in object.metadata.annotations && object.metadata.annotations[name] == oldObject.metadata.annotations[name]) && \
+         (!has(oldObject.spec) || !has(oldObject.spec.paused) || oldObject.spec.paused != true || \
+         has(object.spec) && has(object.spec.paused) && object.spec.paused == true)"
+    )
+}
+
+/// Keeps `spec`, and replicas. Without a list of providers, any service account may be a provider's.
+fn keeps_content(content: &CommittedContent<'_>) -> String {
+    let of_namespace = |namespace: &&str| format!("system:serviceaccounts:{namespace}");
+    let mut groups: Vec<String> = content.provider_namespaces.iter().map(of_namespace).collect();
+    if groups.is_empty() {
+        groups.push("system:serviceaccounts".to_owned());
+    }
+    format!(
+        "request.kind.kind == 'ConfigMap' || \
+         has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in {}) || \
+         (request.kind.kind == 'Scale' ? !(oldObject.metadata.uid in {}) : \
+         !has(oldObject.spec) || has(object.spec) && object.spec == oldObject.spec)",
+        json!(groups),
+        json!(content.scaled)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use expect_test::expect;
+
+    use super::*;
+    use crate::objects::object::Key;
+    use crate::records::release::{Entry, Pausing, ReleaseKind};
+
+    fn kinds() -> BTreeSet<GroupKind> {
+        [
+            ("", "Secret"),
+            (GROUP_CLUSTER, "Cluster"),
+            (GROUP_CLUSTER, "Machine"),
+            ("metal3.io", "BareMetalHost"),
+        ]
+        .map(|(group, kind)| GroupKind::new(group, kind))
+        .into()
+    }
+
+    fn list(objects: &[(&str, &str, ReleaseFate)]) -> ReleaseList {
+        let entry = |&(group, kind, fate): &(&str, &str, ReleaseFate)| Entry {
+            kind: Arc::new(ReleaseKind {
+                group_kind: GroupKind::new(group, kind),
+                version: "v1".into(),
+                plural: String::new(),
+            }),
+            key: Key::new(GroupKind::new(group, kind), Some("ns"), "a"),
+            uid: Uid(format!("uid-of-{kind}")),
+            resource_version: "1".into(),
+            fate,
+            digest: None,
+            with_status: false,
+            pausing: Pausing::Untouched,
+            used: false,
+            no_finalizers: false,
+            brought: false,
+            elsewhere: false,
+            last: false,
+            after: Vec::new(),
+        };
+        ReleaseList { entries: objects.iter().map(entry).collect() }
+    }
+
+    #[test]
+    fn policy_before_the_commit_covers_the_pause() {
+        let policy = policy_manifest("1-a", &kinds(), None);
+        expect![[r#"
+            {
+              "apiVersion": "admissionregistration.k8s.io/v1",
+              "kind": "ValidatingAdmissionPolicy",
+              "metadata": {
+                "name": "pivot-host-guard-1-a"
+              },
+              "spec": {
+                "failurePolicy": "Ignore",
+                "matchConditions": [
+                  {
+                    "expression": "request.kind.kind == 'ConfigMap' || !has(request.options) || !has(request.options.fieldManager) || request.options.fieldManager != 'pivot-host'",
+                    "name": "by-others"
+                  },
+                  {
+                    "expression": "request.kind.kind in ['ConfigMap', 'Scale'] || has(oldObject.metadata.annotations) && 'pivot-host.io/undo' in oldObject.metadata.annotations && oldObject.metadata.annotations['pivot-host.io/undo'].contains('1-a')",
+                    "name": "of-this-move"
+                  }
+                ],
+                "matchConstraints": {
+                  "resourceRules": [
+                    {
+                      "apiGroups": [
+                        "cluster.x-k8s.io",
+                        "metal3.io"
+                      ],
+                      "apiVersions": [
+                        "*"
+                      ],
+                      "operations": [
+                        "UPDATE"
+                      ],
+                      "resources": [
+                        "*"
+                      ]
+                    },
+                    {
+                      "apiGroups": [
+                        ""
+                      ],
+                      "apiVersions": [
+                        "v1"
+                      ],
+                      "operations": [
+                        "CREATE"
+                      ],
+                      "resourceNames": [
+                        "pivot-host-guard-1-a"
+                      ],
+                      "resources": [
+                        "configmaps"
+                      ]
+                    }
+                  ]
+                },
+                "validations": [
+                  {
+                    "expression": "request.kind.kind == 'Scale' || request.kind.kind != 'ConfigMap' && has(object.metadata.annotations) && oldObject.metadata.annotations.all(name, name != 'pivot-host.io/undo' && !oldObject.metadata.annotations['pivot-host.io/undo'].contains('\"' + name + '\"') || name in object.metadata.annotations && object.metadata.annotations[name] == oldObject.metadata.annotations[name]) && (!has(oldObject.spec) || !has(oldObject.spec.paused) || oldObject.spec.paused != true || has(object.spec) && has(object.spec.paused) && object.spec.paused == true)",
+                    "message": "move 1-a of pivot-host is under way and paused this object: continue the move with `pivot-host resume`, or, before the commit, undo it with `pivot-host rollback`; to remove this guard: kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-1-a",
+                    "reason": "Forbidden"
+                  }
+                ]
+              }
+            }"#]].assert_eq(&serde_json::to_string_pretty(&policy).unwrap());
+        expect![[r#"
+            {
+              "apiVersion": "admissionregistration.k8s.io/v1",
+              "kind": "ValidatingAdmissionPolicyBinding",
+              "metadata": {
+                "name": "pivot-host-guard-1-a"
+              },
+              "spec": {
+                "policyName": "pivot-host-guard-1-a",
+                "validationActions": [
+                  "Deny"
+                ]
+              }
+            }"#]]
+        .assert_eq(&serde_json::to_string_pretty(&binding_manifest("1-a")).unwrap());
+    }
+
+    #[test]
+    fn policy_after_the_commit_covers_content() {
+        let list = list(&[
+            (GROUP_CLUSTER, "Cluster", ReleaseFate::Delete),
+            (GROUP_CLUSTER, "MachineDeployment", ReleaseFate::Delete),
+            (GROUP_CLUSTER, "MachineSet", ReleaseFate::Keep),
+            ("controlplane.cluster.x-k8s.io", "KubeadmControlPlane", ReleaseFate::Delete),
+        ]);
+        let before = policy_manifest("1-a", &kinds(), None);
+        let covering = |namespaces: &[&'static str]| {
+            let content = CommittedContent::new(&list, namespaces.iter().copied().collect());
+            policy_manifest("1-a", &kinds(), Some(&content))["spec"].take()
+        };
+        let spec = covering(&["capi-system", "capm3-system"]);
+        assert_eq!(spec["matchConditions"], before["spec"]["matchConditions"]);
+        assert_eq!(spec["validations"][0], before["spec"]["validations"][0]);
+        assert_eq!(spec["matchConstraints"]["resourceRules"][0]["resources"], json!(["*", "*/scale"]));
+        expect![[r#"request.kind.kind == 'ConfigMap' || has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in ["system:serviceaccounts:capi-system","system:serviceaccounts:capm3-system"]) || (request.kind.kind == 'Scale' ? !(oldObject.metadata.uid in ["uid-of-MachineDeployment","uid-of-KubeadmControlPlane"]) : !has(oldObject.spec) || has(object.spec) && object.spec == oldObject.spec)"#]]
+            .assert_eq(spec["validations"][1]["expression"].as_str().unwrap());
+        let expression = covering(&[])["validations"][1]["expression"].take();
+        assert!(
+            expression.as_str().unwrap().contains(r#"group in ["system:serviceaccounts"]"#),
+            "{expression}"
+        );
+    }
+
+    #[test]
+    fn only_names_of_moves_name_guards() {
+        for (name, id) in
+            [("pivot-host-guard-1-a", Some("1-a")), ("pivot-host-guard-", None), ("other", None)]
+        {
+            assert_eq!(move_of_guard(name), id);
+        }
+        assert_eq!(
+            removal_command(Side::Target, "1-a").to_string(),
+            "kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-1-a"
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! The guard of a move: it comes before the pause and the copies, and goes with the move.
+
+use std::sync::Arc;
+
+use pivot_core::records::guard::{POLICY_GROUP, POLICY_KINDS, move_of_guard};
+use pivot_core::records::record::Phase;
+use pivot_core::{GroupKind, Key, Kind, KindLabels};
+use pivot_engine::{Exit, Failure, Options, Setup, Sides};
+use pivot_memory::MemoryPlace;
+use pivot_places::Access;
+
+use crate::crash::{at_every_write, nothing_of_ours};
+use crate::run;
+use crate::seeds::deaths_of;
+use crate::stage::{Stage, picture, under_way};
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    for (place, (kind, plural)) in
+        [&stage.source, &stage.target].into_iter().flat_map(|place| POLICY_KINDS.map(|kind| (place, kind)))
+    {
+        place.add_kind(Kind {
+            group_kind: GroupKind::new(POLICY_GROUP, kind),
+            version: "v1".into(),
+            plural: plural.into(),
+            namespaced: false,
+            status_subresource: true,
+            served: vec!["v1".into()],
+            labels: KindLabels::default(),
+        });
+    }
+    stage
+}
+
+/// A run at a terminal. Over a link no policy can be written.
+fn setup(stage: &Stage, guard: bool) -> Setup {
+    let sides = Sides { source: Arc::new(stage.source.clone()), target: Arc::new(stage.target.clone()) };
+    Setup { sides, options: Options { guard, ..stage.options.clone() }, ..stage.setup() }
+}
+
+fn is_guard(key: &Key) -> bool {
+    key.group_kind.group == POLICY_GROUP && move_of_guard(&key.name).is_some()
+}
+
+fn count_guards(place: &MemoryPlace) -> usize {
+    place.keys().iter().filter(|key| is_guard(key)).count()
+}
+
+/// The calls of a run that change something, without records and leases.
+fn calls(place: &MemoryPlace) -> Vec<(String, Key)> {
+    let calls = place
+        .journal()
+        .into_iter()
+        .filter(|call| call.key.namespace.as_deref() != Some("pivot-host-records"));
+    calls.filter(|call| !call.verb.starts_with("dry-run")).map(|call| (call.verb, call.key)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_guard_is_first_and_last() {
+    let (stage, plain) = (stage(), Stage::new());
+    run::start(plain.setup()).await.unwrap();
+    run::start(setup(&stage, true)).await.unwrap();
+    // The commit extends the policy of the source.
+    for (place, unguarded, verbs) in [
+        (&stage.source, &plain.source, &["create", "create", "patch", "delete", "delete"][..]),
+        (&stage.target, &plain.target, &["create", "create", "delete", "delete"]),
+    ] {
+        assert_eq!(picture(place), picture(unguarded));
+        let calls = calls(place);
+        let of_guard = calls.iter().filter(|(_, key)| is_guard(key));
+        assert_eq!(of_guard.map(|(verb, _)| verb.as_str()).collect::<Vec<_>>(), verbs);
+        let others: Vec<bool> = calls.iter().map(|(_, key)| !is_guard(key)).collect();
+        let first = others.iter().position(|other| *other);
+        let last = others.iter().rposition(|other| *other);
+        assert_eq!((first, last), (Some(2), Some(calls.len() - 3)), "{calls:?}");
+    }
+}
+
+/// Another machine resumes, where the user doesn't know of the guard.
+#[tokio::test(start_paused = true)]
+async fn killed_moves_leave_no_guard_once_resumed() {
+    let whole = Stage::new();
+    run::start(whole.setup()).await.unwrap();
+    let (source, target) = (picture(&whole.source), picture(&whole.target));
+    let deaths = at_every_write(
+        async || (stage(), ()),
+        async |stage, ()| drop(run::start(setup(stage, true)).await),
+        async |stage, (), at| {
+            if let Err(stop) = run::resume(setup(stage, false)).await {
+                assert_eq!(stop.exit, Exit::Empty, "{at}: {stop}");
+            }
+            let now = (picture(&stage.source), picture(&stage.target));
+            assert!(now.1.is_empty() || now == (source.clone(), target.clone()), "{at}");
+            assert_eq!(count_guards(&stage.source) + count_guards(&stage.target), 0, "{at}");
+        },
+    )
+    .await;
+    assert!(deaths > 80, "{deaths}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_moves_leave_no_guard_once_undone() {
+    let mut undone = 0;
+    at_every_write(
+        async || (stage(), ()),
+        async |stage, ()| drop(run::start(setup(stage, true)).await),
+        async |stage, (), at| {
+            let begun = under_way(setup(stage, false)).await;
+            let before_commit = begun.is_some_and(|one| one.record.phase < Phase::Committed);
+            if !at.died || !before_commit {
+                return;
+            }
+            run::rollback(setup(stage, false)).await.unwrap();
+            undone += 1;
+            assert!(nothing_of_ours(&stage.source) && picture(&stage.target).is_empty(), "{at}");
+            assert_eq!(count_guards(&stage.source), 0, "{at}");
+        },
+    )
+    .await;
+    assert!(undone > deaths_of(20), "{undone}");
+}
+
+/// Returns the code and the message of the refusal of a move that changed nothing.
+async fn refuse(stage: &Stage) -> (String, String) {
+    let untouched = picture(&stage.source);
+    let stop = run::start(setup(stage, true)).await.unwrap_err();
+    assert_eq!((stop.exit, picture(&stage.source)), (Exit::Refused, untouched), "{stop}");
+    assert!(picture(&stage.target).is_empty() && under_way(setup(stage, false)).await.is_none());
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    (refusals[0].code.to_owned(), refusals[0].message.clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn impossible_guards_are_refused_before_the_pause() {
+    let (code, message) = refuse(&Stage::new()).await;
+    assert!(code == "guard-unsupported" && message.contains("1.30"), "{message}");
+    let stage = stage();
+    let denied = Access {
+        verb: "create".into(),
+        group: POLICY_GROUP.into(),
+        resource: POLICY_KINDS[0].1.into(),
+        subresource: "".into(),
+        namespace: None,
+    };
+    stage.target.deny(denied);
+    let (code, message) = refuse(&stage).await;
+    assert!(code == "rights-missing" && message.contains(POLICY_KINDS[0].1), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn guards_without_effect_are_refused_before_the_pause() {
+    let stage = stage();
+    let target = stage.target.clone();
+    // As a server that has not yet read the binding.
+    stage.target.on_call(move |verb, key| {
+        if verb == "dry-run create" && move_of_guard(&key.name).is_some() {
+            let binding = Key::new(GroupKind::new(POLICY_GROUP, POLICY_KINDS[1].0), None, &key.name);
+            let _ = target.remove(&binding);
+        }
+        None
+    });
+    assert_eq!(refuse(&stage).await.0, "guard-without-effect");
+}
