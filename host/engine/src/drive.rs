@@ -6,6 +6,7 @@ pub(crate) mod begin;
 pub mod describe;
 pub mod diagnosis;
 pub(crate) mod finish_alone;
+pub(crate) mod left_guards;
 pub(crate) mod leftover;
 pub(crate) mod open;
 pub(crate) mod outdated_source;

@@ -66,6 +66,7 @@ pub(crate) struct Roles {
     pub(crate) side: Side,
     pub(crate) bind_to: Option<String>,
     pub(crate) finish_alone: bool,
+    pub(crate) guard: bool,
 }
 
 /// The choices for a task that concerns a move.
@@ -262,6 +263,7 @@ fn move_task(typed: MoveOrAsk) -> Result<Task> {
         selection,
         waits,
         taking: Taking { break_lease },
+        guard,
         dry_run_args,
         plan,
         wait_for_provisioning,
@@ -274,7 +276,7 @@ fn move_task(typed: MoveOrAsk) -> Result<Task> {
         true => moving_to_current_context(connection, selection, dry_run)?,
         false => build_move_choices(connection, selection, false, dry_run, AcceptedBy::Move)?,
     };
-    let options = waiting(Options { break_lease, ..choices.options }, &waits)?;
+    let options = waiting(Options { break_lease, guard, ..choices.options }, &waits)?;
     let choices = Choices { report, options, ..choices };
     if dry_run != DryRun::Off {
         return Ok(Task::Plan(choices));
@@ -336,6 +338,7 @@ fn rbac(typed: Rbac) -> Result<Task> {
         side,
         bind_to,
         finish_alone,
+        guard,
     } = typed;
     let to_files = ToDirectory { to_directory, encrypt_to: None };
     let connection = ConnectionArgs { from, to, from_directory, identity, to_files };
@@ -358,7 +361,7 @@ fn rbac(typed: Rbac) -> Result<Task> {
         let flags = if side == Side::Source { "--kubeconfig" } else { "--to-kubeconfig or --to-workload" };
         return usage(format!("--side {side}: only a cluster has roles; name it with {flags}"));
     }
-    Ok(Task::Rbac(choices, Roles { side, bind_to, finish_alone }))
+    Ok(Task::Rbac(choices, Roles { side, bind_to, finish_alone, guard }))
 }
 
 /// The file of a report, whose name says in which form.

@@ -349,6 +349,9 @@ pub(crate) struct Rbac {
     /// Include permissions for an agent that finishes the move alone (agent run --finish-alone-after)
     #[arg(long, help_heading = "Roles")]
     pub(crate) finish_alone: bool,
+    /// Include permissions for a guard (move --guard)
+    #[arg(long, help_heading = "Roles", conflicts_with_all = ["to_directory", "from_directory"])]
+    pub(crate) guard: bool,
 }
 
 /// What can be done with saved plans.
@@ -380,6 +383,12 @@ pub(crate) struct MoveOrAsk {
     pub(crate) waits: WaitArgs,
     #[command(flatten)]
     pub(crate) taking: Taking,
+    /// Have both clusters refuse to unpause the objects until the move ends, except for pivot-host; needs Kubernetes 1.30
+    ///
+    /// This is against accidents, such as a script that unpauses a Cluster. The move creates an admission policy in each cluster, and
+    /// removes both when it ends or is rolled back. `generate rbac --guard` prints the permissions.
+    #[arg(long, help_heading = "Risks", conflicts_with_all = ["to_directory", "from_directory"])]
+    pub(crate) guard: bool,
     #[command(flatten)]
     pub(crate) dry_run_args: DryRunArgs,
     /// Carry out this saved plan and nothing else. The plan selects objects and accepts risks

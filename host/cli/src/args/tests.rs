@@ -183,6 +183,19 @@ fn waiting_is_said_as_people_say_it() {
 }
 
 #[test]
+fn only_moves_between_clusters_have_guards() {
+    assert!(choices("pivot-host move --to-kubeconfig b --guard").options(None).guard);
+    assert!(!choices("pivot-host move --to-kubeconfig b").options(None).guard);
+    for line in [
+        "move --to-directory d --guard",
+        "resume --to-kubeconfig b --guard",
+        "plan --to-kubeconfig b --guard",
+    ] {
+        assert!(parsed(&format!("pivot-host {line}")).is_err(), "{line}");
+    }
+}
+
+#[test]
 fn unpause_batch_has_default_and_bounds() {
     for verb in ["move --to-kubeconfig b", "resume --to-kubeconfig b"] {
         let at_once = |flag| choices(&format!("pivot-host {verb} {flag}")).options(None).unpause_batch;

@@ -11,7 +11,7 @@ use crate::output::{self, AlreadyShown, PlanUse, Progress};
 use crate::plugins::Loading;
 
 impl Command<'_> {
-    pub(crate) async fn rbac(&self, Roles { side, bind_to, finish_alone }: &Roles) -> u8 {
+    pub(crate) async fn rbac(&self, Roles { side, bind_to, finish_alone, guard }: &Roles) -> u8 {
         let plugins = Loading::begin(&self.choices.with);
         let read = async {
             Ok((
@@ -23,7 +23,8 @@ impl Command<'_> {
             Ok(read) => read,
             Err(error) => return self.not_opened(&error, &plugins).await,
         };
-        let options = Options { finish_alone: *finish_alone, ..self.options(&opened).with_additions(added) };
+        let options = self.options(&opened).with_additions(added);
+        let options = Options { finish_alone: *finish_alone, guard: *guard, ..options };
         let (of, about) = (options.scope.to_string(), opened.labels());
         let progress = Progress::new(self.output.clone(), about, PlanUse::Hidden);
         let result = run::permissions(self.setup(&opened, options, &progress, &plugins), *side).await;

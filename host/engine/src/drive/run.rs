@@ -29,6 +29,7 @@ use crate::check::before_pause::{self, TargetState};
 use crate::check::permissions::{self, Permissions};
 use crate::check::{approved, from_manifests};
 use crate::drive::begin::{begin_move, new_move_id};
+use crate::drive::left_guards::warn_of_left_guards;
 use crate::drive::open::{Opened, open_for_writing, open_sides};
 use crate::drive::report::{Report, Status};
 use crate::drive::rollback::RolledBack;
@@ -92,6 +93,9 @@ pub(crate) async fn read_plan(
     let moves = moves?;
     if absent.is_none() {
         status::report_moves(&setup, &moves, None);
+    } else {
+        let under_way = status::describe_moves(&moves, None);
+        warn_of_left_guards(&setup, &opened, |id| under_way.iter().any(|one| one.record.move_id == id)).await;
     }
     // A move that was begun from other files is a different move, with different copies.
     let mut found =

@@ -19,6 +19,7 @@ use crate::base::requests::listing;
 use crate::base::requests::side_by_side::LISTS;
 use crate::base::setup::Setup;
 use crate::base::state::moves::{FoundMove, Moves};
+use crate::drive::left_guards::warn_of_left_guards;
 use crate::drive::leftover;
 use crate::drive::open::{Opened, open_sides};
 use crate::drive::report::{LeaseStatus, Status, WaitingCopies};
@@ -41,6 +42,7 @@ pub(crate) async fn read_status(setup: &Setup) -> Result<Status, Failure> {
     };
     let (opened, moves) = read;
     let moves = describe_moves(&moves, None);
+    warn_of_left_guards(setup, &opened, |id| moves.iter().any(|one| one.record.move_id == id)).await;
     let left = if moves.is_empty() && silent.is_none() {
         let left = leftover::find_leftover(&opened).await;
         // The state of moves is worth reporting without it.
@@ -82,7 +84,10 @@ pub(crate) async fn read_status_of_one(setup: &Setup, given: Side) -> Result<Sta
     let mut moves = describe_moves(&out, Some(Side::Target));
     moves.extend(describe_moves(&into, Some(Side::Source)));
     let (mut waiting_copies, unread_copies) = find_waiting_copies(&opened).await;
-    waiting_copies.retain(|copies| moves.iter().all(|one| one.record.move_id != copies.move_id));
+    let is_under_way = |id: &str| moves.iter().any(|one| one.record.move_id == id);
+    waiting_copies.retain(|copies| !is_under_way(&copies.move_id));
+    let waits = |id: &str| waiting_copies.iter().any(|copies| copies.move_id == id);
+    warn_of_left_guards(&setup, &opened, |id| is_under_way(id) || waits(id)).await;
     Ok(Status {
         moves,
         leases: read_leases(&opened).await?,
@@ -135,7 +140,7 @@ async fn read_moves(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Move
 }
 
 /// Returns the state of moves. `missing` is the side that the user did not name.
-fn describe_moves(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
+pub(crate) fn describe_moves(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
     moves.0.iter().filter_map(|found| describe_move(found, missing)).collect()
 }
 

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use pivot_core::records::guard::{POLICY_GROUP, POLICY_KINDS, move_of_guard};
 use pivot_core::records::record::Phase;
-use pivot_core::{GroupKind, Key, Kind, KindLabels};
-use pivot_engine::{Exit, Failure, Options, Setup, Sides};
+use pivot_core::{GroupKind, Key, Kind, KindLabels, Side};
+use pivot_engine::{Exit, Failure, Options, Setup, Sides, diagnosis};
 use pivot_memory::MemoryPlace;
 use pivot_places::Access;
 
-use crate::crash::{at_every_write, nothing_of_ours};
+use crate::clusters::Notes;
+use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
 use crate::run;
 use crate::seeds::deaths_of;
-use crate::stage::{Stage, picture, under_way};
+use crate::stage::{Stage, is_record, picture, under_way};
 
 fn stage() -> Stage {
     let stage = Stage::new();
@@ -160,4 +161,47 @@ async fn guards_without_effect_are_refused_before_the_pause() {
         None
     });
     assert_eq!(refuse(&stage).await.0, "guard-without-effect");
+}
+
+/// A move whose run died once both guards were up.
+async fn dead_with_guards() -> Stage {
+    for write in 1.. {
+        let stage = stage();
+        die_at(&stage, write, false);
+        run::start(setup(&stage, true)).await.unwrap_err();
+        revive(&stage);
+        if [&stage.source, &stage.target].iter().all(|place| count_guards(place) == 2) {
+            return stage;
+        }
+    }
+    unreachable!("no run puts up guards")
+}
+
+/// Returns the texts of warnings about guards.
+async fn warnings(stage: &Stage, read: impl AsyncFnOnce(Setup)) -> Vec<String> {
+    let notes = Arc::new(Notes::default());
+    read(Setup { watcher: notes.clone(), ..setup(stage, false) }).await;
+    notes.lines_of("guard-left")
+}
+
+#[tokio::test(start_paused = true)]
+async fn guards_without_a_move_are_reported() {
+    let stage = dead_with_guards().await;
+    let status = async |setup| drop(run::status(setup).await.unwrap());
+    let of_source = async |setup| drop(run::status_of_one(setup, Side::Source).await.unwrap());
+    let doctor = async |setup| drop(diagnosis::diagnose(setup).await);
+    assert!(warnings(&stage, status).await.is_empty() && warnings(&stage, doctor).await.is_empty());
+    let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+    stage.source.remove(&record).unwrap();
+    for (found, sides) in [
+        (warnings(&stage, status).await, &["source", "target"][..]),
+        (warnings(&stage, of_source).await, &["source"]),
+        (warnings(&stage, doctor).await, &["source"]),
+    ] {
+        assert_eq!(found.len(), sides.len(), "{found:?}");
+        for (text, side) in found.iter().zip(sides) {
+            let command = "remove the guard: kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-";
+            assert!(text.contains(&format!("the {side} has a guard")) && text.contains(command), "{text}");
+        }
+    }
 }
