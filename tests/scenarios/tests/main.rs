@@ -30,6 +30,8 @@ mod fence;
 #[cfg(test)]
 mod gitops;
 #[cfg(test)]
+mod guard;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod left_behind;
