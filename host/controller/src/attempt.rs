@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::poll;
-use pivot_core::Side;
 use pivot_core::records::record::Phase;
+use pivot_core::{Key, Side};
 use pivot_engine::{
     Exit, Failure, Halt, Halter, Options, Parking, Report, Rollback, Scheduler, Setup, Sides, Stop, run,
 };
@@ -15,9 +15,9 @@ use pivot_places::{Place, PlaceError};
 use tokio::time::timeout;
 
 use crate::clusters::{self, OPENING_TIMEOUT, OpenSidesError, OpenedSides};
-use crate::decide::{Action, decide_action, find_recorded_move, foreign_id};
+use crate::decide::{Action, Intent, decide_action, find_recorded_move, foreign_id};
 use crate::reason::Reason;
-use crate::resource::{OF_RECORDS, Pivot, Spec};
+use crate::resource::{GROUP, OF_RECORDS, Pivot, Spec};
 use crate::shared::Shared;
 use crate::status::{ConditionType, PivotStatus, time_after};
 use crate::turns::Turn;
@@ -45,6 +45,8 @@ pub(crate) enum Verdict {
     Retry,
     /// The move begins once its clusters are built, which is under way.
     Waits,
+    /// The move begins once a user changes `spec.suspend`.
+    Suspended,
     /// The move needs a change by a user. The change may be anywhere, so the controller tries again now and then.
     Stalled,
     /// The attempt was halted.
@@ -52,10 +54,11 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the name in the metrics, if the verdict counts: each controller that starts looks at all moves that are over.
+    /// Returns the name in the metrics, if the verdict counts: each controller that starts looks at all moves that are over or
+    /// suspended.
     pub(crate) fn metrics_label(self) -> Option<&'static str> {
         Some(match self {
-            Self::Over => return None,
+            Self::Over | Self::Suspended => return None,
             Self::Done => "done",
             Self::Gone => "gone",
             Self::Retry => "retry",
@@ -68,7 +71,7 @@ impl Verdict {
     /// Returns the pause before the next attempt after so many failures in a row, if there is a next attempt.
     pub(crate) fn retry_pause(self, failures: u32) -> Option<Duration> {
         match self {
-            Self::Done | Self::Over | Self::Gone => None,
+            Self::Done | Self::Over | Self::Gone | Self::Suspended => None,
             Self::Halted => Some(Duration::ZERO),
             Self::Retry => Some(double_pause(failures, FIRST_PAUSE, MAX_PAUSE)),
             Self::Waits => Some(WAITING_PAUSE),
@@ -231,6 +234,10 @@ impl Attempt<'_> {
             kubectl_flags: shared.settings.kubectl_flags.clone(),
             ..options
         };
+        // Each attempt at a move begins with the finalizer. Without it nothing has begun, and no cluster is opened.
+        if pivot.intent() == Intent::Suspend && !pivot.has_finalizer() {
+            return Ok(self.suspend_move());
+        }
         if !pivot.is_deleted() && !shared.home.add_finalizer(pivot).await? {
             return Ok(Verdict::Gone);
         }
@@ -288,7 +295,7 @@ impl Attempt<'_> {
                 pivot.meta.uid
             )));
         }
-        match decide_action(pivot.is_deleted(), find_recorded_move(&status, &pivot.operator_name())) {
+        match decide_action(pivot.intent(), find_recorded_move(&status, &pivot.operator_name())) {
             Action::Move { recorded } => {
                 if pivot.is_deleted() && self.is_first_since_the_deletion() {
                     self.view.announce(true, Reason::Finishing, FINISHING_MESSAGE.to_owned());
@@ -309,10 +316,27 @@ impl Attempt<'_> {
                 );
                 self.release_pivot().await
             }
+            Action::Suspend => Ok(self.suspend_move()),
             Action::Report { move_id, moved, kept } => self.report_success(&move_id, moved, kept).await,
             Action::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
             Action::Release => self.release_pivot().await,
         }
+    }
+
+    /// Shows how a user begins the move.
+    fn suspend_move(&self) -> Verdict {
+        let Key { name, .. } = &self.pivot.key;
+        let message = format!(
+            "suspended: no move begins until a user allows it: kubectl patch -n {} pivots.{GROUP} {name} --type merge -p \
+             '{{\"spec\":{{\"suspend\":false}}}}'",
+            self.pivot.namespace()
+        );
+        let told = self.pivot.status.has_message(ConditionType::Succeeded, &message);
+        self.view.change_status(|status| status.show_suspension(&message));
+        if !told {
+            self.view.announce(true, Reason::Suspended, message);
+        }
+        Verdict::Suspended
     }
 
     /// Returns true if the last attempt began before the Pivot was deleted, which changes its generation.
@@ -363,11 +387,11 @@ impl Attempt<'_> {
                 "no answer from the source within {seconds} seconds"
             )))
         })??;
-        match decide_action(self.pivot.is_deleted(), find_recorded_move(&status, &self.pivot.operator_name()))
-        {
+        match decide_action(self.pivot.intent(), find_recorded_move(&status, &self.pivot.operator_name())) {
             Action::Report { move_id, moved, kept } => self.report_success(&move_id, moved, kept).await,
             Action::Release => self.release_pivot().await,
             Action::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
+            Action::Suspend => Ok(self.suspend_move()),
             Action::Move { .. } if still_building => Err(Trouble::Unbuilt(why)),
             Action::Move { .. } | Action::RollBack { .. } => {
                 Err(Trouble::Open(OpenSidesError::Wrong(format!("the target is not known: {why}"))))
@@ -474,7 +498,7 @@ fn classify_stop(stop: &Stop) -> (Verdict, Option<bool>, Reason) {
 
 #[cfg(test)]
 mod tests {
-    use pivot_core::{GroupKind, Key};
+    use pivot_core::GroupKind;
 
     use super::*;
     use crate::turns::Turns;

@@ -288,7 +288,12 @@ impl Dispatcher {
         }
         entry.failures = match verdict {
             Verdict::Retry | Verdict::Stalled => entry.failures.saturating_add(1),
-            Verdict::Done | Verdict::Over | Verdict::Gone | Verdict::Halted | Verdict::Waits => 0,
+            Verdict::Done
+            | Verdict::Over
+            | Verdict::Gone
+            | Verdict::Halted
+            | Verdict::Waits
+            | Verdict::Suspended => 0,
         };
         let next = verdict.retry_pause(entry.failures).map(|pause| Instant::now() + pause);
         entry.tried = Some(LastAttempt { about, request, next });

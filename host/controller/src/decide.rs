@@ -21,11 +21,24 @@ pub(crate) enum RecordedMove {
     WentBack { move_id: String, one_sided: OneSidedMove, has_ended: bool },
 }
 
+/// The state that users want of a Pivot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// Its move.
+    Move,
+    /// No move yet. One that has begun goes on.
+    Suspend,
+    /// Its deletion.
+    Delete,
+}
+
 /// An action for a Pivot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Begin the move, or resume it from the phase of its record.
     Move { recorded: Option<Phase> },
+    /// Begin nothing, and report how a user begins the move.
+    Suspend,
     /// Roll the move back.
     RollBack { move_id: String },
     /// Report that the move has ended.
@@ -62,20 +75,22 @@ pub(crate) fn foreign_id<'a>(status: &'a Status, operator: &str, uid: &Uid) -> O
 }
 
 /// Returns the action for a Pivot. A committed move only goes forward, even if the Pivot was deleted.
-pub(crate) fn decide_action(deleted: bool, found: RecordedMove) -> Action {
-    match (deleted, found) {
-        (false, RecordedMove::Nothing) => Action::Move { recorded: None },
-        (true, RecordedMove::UnderWay { move_id, phase }) if !phase.is_committed() => {
+pub(crate) fn decide_action(intent: Intent, found: RecordedMove) -> Action {
+    match (intent, found) {
+        (Intent::Move, RecordedMove::Nothing) => Action::Move { recorded: None },
+        (Intent::Suspend, RecordedMove::Nothing) => Action::Suspend,
+        (Intent::Delete, RecordedMove::UnderWay { move_id, phase }) if !phase.is_committed() => {
             Action::RollBack { move_id }
         }
         (_, RecordedMove::UnderWay { phase, .. }) => Action::Move { recorded: Some(phase) },
         // The move has ended, and what came back in the source is paused.
-        (true, RecordedMove::WentBack { one_sided: OneSidedMove::TakenOver(_), has_ended: true, .. }) => {
-            Action::Release
-        }
+        (
+            Intent::Delete,
+            RecordedMove::WentBack { one_sided: OneSidedMove::TakenOver(_), has_ended: true, .. },
+        ) => Action::Release,
         (_, RecordedMove::WentBack { move_id, one_sided, .. }) => Action::Refuse { move_id, one_sided },
-        (false, RecordedMove::Ended { move_id, moved, kept }) => Action::Report { move_id, moved, kept },
-        (true, RecordedMove::Nothing | RecordedMove::Ended { .. }) => Action::Release,
+        (Intent::Delete, RecordedMove::Nothing | RecordedMove::Ended { .. }) => Action::Release,
+        (_, RecordedMove::Ended { move_id, moved, kept }) => Action::Report { move_id, moved, kept },
     }
 }
 
@@ -87,23 +102,40 @@ mod tests {
     fn deleted_pivot_rolls_back_only_before_commit() {
         let under_way = |phase| RecordedMove::UnderWay { move_id: "m".into(), phase };
         let resumed = |phase| Action::Move { recorded: Some(phase) };
-        assert_eq!(decide_action(true, under_way(Phase::Copied)), Action::RollBack { move_id: "m".into() });
-        assert_eq!(decide_action(true, under_way(Phase::Committed)), resumed(Phase::Committed));
-        assert_eq!(decide_action(true, RecordedMove::Nothing), Action::Release);
+        assert_eq!(
+            decide_action(Intent::Delete, under_way(Phase::Copied)),
+            Action::RollBack { move_id: "m".into() }
+        );
+        assert_eq!(decide_action(Intent::Delete, under_way(Phase::Committed)), resumed(Phase::Committed));
+        assert_eq!(decide_action(Intent::Delete, RecordedMove::Nothing), Action::Release);
         let ended = RecordedMove::Ended { move_id: "m".into(), moved: 3, kept: 1 };
-        assert_eq!(decide_action(true, ended.clone()), Action::Release);
-        assert_eq!(decide_action(false, ended), Action::Report { move_id: "m".into(), moved: 3, kept: 1 });
-        assert_eq!(decide_action(false, RecordedMove::Nothing), Action::Move { recorded: None });
-        assert_eq!(decide_action(false, under_way(Phase::Copied)), resumed(Phase::Copied));
-        for (deleted, one_sided, has_ended) in [
-            (false, OneSidedMove::TakenOver("it runs".into()), true),
-            (true, OneSidedMove::TakenOver("it runs".into()), false),
-            (true, OneSidedMove::LastCopyInSource, false),
+        assert_eq!(decide_action(Intent::Delete, ended.clone()), Action::Release);
+        assert_eq!(
+            decide_action(Intent::Move, ended),
+            Action::Report { move_id: "m".into(), moved: 3, kept: 1 }
+        );
+        assert_eq!(decide_action(Intent::Move, RecordedMove::Nothing), Action::Move { recorded: None });
+        assert_eq!(decide_action(Intent::Move, under_way(Phase::Copied)), resumed(Phase::Copied));
+        for (intent, one_sided, has_ended) in [
+            (Intent::Move, OneSidedMove::TakenOver("it runs".into()), true),
+            (Intent::Delete, OneSidedMove::TakenOver("it runs".into()), false),
+            (Intent::Delete, OneSidedMove::LastCopyInSource, false),
         ] {
             let move_id = || "m".to_owned();
             let found =
                 RecordedMove::WentBack { move_id: move_id(), one_sided: one_sided.clone(), has_ended };
-            assert_eq!(decide_action(deleted, found), Action::Refuse { move_id: move_id(), one_sided });
+            assert_eq!(decide_action(intent, found), Action::Refuse { move_id: move_id(), one_sided });
         }
+    }
+
+    #[test]
+    fn suspension_holds_only_moves_without_record() {
+        assert_eq!(decide_action(Intent::Suspend, RecordedMove::Nothing), Action::Suspend);
+        for phase in Phase::ALL {
+            let found = || RecordedMove::UnderWay { move_id: "m".into(), phase };
+            assert_eq!(decide_action(Intent::Suspend, found()), decide_action(Intent::Move, found()));
+        }
+        let ended = || RecordedMove::Ended { move_id: "m".into(), moved: 3, kept: 1 };
+        assert_eq!(decide_action(Intent::Suspend, ended()), decide_action(Intent::Move, ended()));
     }
 }

@@ -100,7 +100,8 @@ fn pivot_schema() -> Value {
     })
 }
 
-/// Returns a rule that allows changes of the spec only in options that a move can be resumed with.
+/// Returns a rule that allows changes of the spec only in options that a move can be resumed with. `suspend` changes nothing of a
+/// move that has begun.
 fn unchanged_move_rule() -> String {
     let unchanged = |is_there: &dyn Fn(&str) -> String, field: &str| {
         let (now, before) = (is_there("self"), is_there("oldSelf"));
@@ -110,7 +111,8 @@ fn unchanged_move_rule() -> String {
     let names = |schema: &Value| -> Vec<String> {
         schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
     };
-    let fields = names(&spec).into_iter().filter(|name| name != "options").map(|name| {
+    let compared = |name: &String| !["options", "suspend"].contains(&name.as_str());
+    let fields = names(&spec).into_iter().filter(compared).map(|name| {
         let field = format!("spec.{name}");
         unchanged(&|of| format!("has({of}.{field})"), &field)
     });
@@ -233,6 +235,13 @@ fn spec_schema() -> Value {
                     "type": "string", "enum": ["Wait", "Finish"],
                     "description": "What happens to a committed move while the controller can't be reached. Wait: the move waits. Finish: \
                                     the target's agent finishes it, if the agent runs with --finish-alone-after. By default Wait.",
+                }),
+            ),
+            (
+                "suspend",
+                json!({
+                    "type": "boolean",
+                    "description": "Whether the controller begins no move of this Pivot. A move that has begun goes on. By default false.",
                 }),
             ),
             ("options", options_schema()),
@@ -548,6 +557,7 @@ mod tests {
             },
             clusters: ["c".to_owned()].into(),
             when_away: WhenAway::Finish,
+            suspend: true,
             options: MoveOptions {
                 accept: vec![PivotRisk { code: "shared".into(), kinds: vec!["A.g".into()] }],
                 ..MoveOptions::default()
@@ -568,6 +578,7 @@ mod tests {
             rule.contains("self.spec.to == oldSelf.spec.to") && rule.contains("oldSelf.spec.clusters"),
             "{rule}"
         );
+        assert!(!rule.contains("suspend"), "{rule}");
         assert_eq!(CHANGEABLE.iter().filter(|name| !options["properties"][name].is_object()).count(), 0);
     }
 

@@ -42,6 +42,7 @@ reasons! {
     Running,
     Spec,
     Succeeded,
+    Suspended,
     Timeout,
     Unexpected,
     Waiting,

@@ -20,6 +20,7 @@ use pivot_link::AgentName;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
+use crate::decide::Intent;
 use crate::status::PivotStatus;
 
 /// The API group of Pivots.
@@ -63,6 +64,9 @@ pub struct Spec {
     /// Behaviour of a committed move while this cluster can't be reached.
     #[serde(default)]
     pub when_away: WhenAway,
+    /// Whether a move that has not begun waits until this is false.
+    #[serde(default)]
+    pub suspend: bool,
     /// Options of the move.
     #[serde(default)]
     pub options: MoveOptions,
@@ -252,6 +256,15 @@ impl Pivot {
         self.meta.finalizers.iter().any(|name| name == FINALIZER)
     }
 
+    /// Returns the state that users want of the Pivot.
+    pub(crate) fn intent(&self) -> Intent {
+        match &self.spec {
+            _ if self.is_deleted() => Intent::Delete,
+            Ok(spec) if spec.suspend => Intent::Suspend,
+            _ => Intent::Move,
+        }
+    }
+
     /// Returns the operator of the Pivot's move, as records name it. By this name the move is found again, even without a status.
     pub(crate) fn operator_name(&self) -> String {
         format!("Pivot {}/{} (UID {})", self.namespace(), self.key.name, self.meta.uid)
@@ -271,7 +284,7 @@ impl Spec {
 
     /// Returns the engine's options for the Pivot of a namespace, or the reason why the spec is invalid.
     pub(crate) fn engine_options(&self, own: &str) -> Result<Options, String> {
-        let Self { from, to, clusters, when_away, options } = self;
+        let Self { from, to, clusters, when_away, suspend: _, options } = self;
         let MoveOptions {
             exclude,
             also_copy,

@@ -164,6 +164,14 @@ impl PivotStatus {
         self.set_condition(ConditionType::Stalled, stalled, reason, message);
     }
 
+    /// Shows that no move begins before a user changes the spec.
+    pub(crate) fn show_suspension(&mut self, message: &str) {
+        self.failures = 0;
+        self.phase = Some(PENDING.to_owned());
+        self.stop_attempt(false, Reason::Suspended, message);
+        self.set_condition(ConditionType::Reconciling, false, Reason::Suspended, message);
+    }
+
     /// Shows that both clusters answered.
     pub(crate) fn set_connected(&mut self) {
         self.set_condition(ConditionType::Connected, true, Reason::Answered, "");

@@ -17,4 +17,6 @@ mod restored;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
+mod suspended;
+#[cfg(test)]
 mod tenants;

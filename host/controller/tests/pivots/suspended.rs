@@ -1,0 +1,103 @@
+//! Pivots that begin nothing until a user allows it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, object};
+
+/// The spec of a move into the workload cluster.
+fn spec(suspend: bool) -> Value {
+    json!({"to": {"cluster": "c"}, "suspend": suspend, "options": {"accept": [{"code": "takeover-unchecked"}]}})
+}
+
+/// A user changes whether the Pivot of namespace `a` is suspended.
+fn change(stage: &Stage, suspend: bool, generation: u32) {
+    let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
+    let edit = |body: &mut Value| {
+        body["spec"]["suspend"] = json!(suspend);
+        body["metadata"]["generation"] = json!(generation);
+    };
+    stage.home.edit(&pivot, edit).unwrap();
+}
+
+fn is_suspended(stage: &Stage) -> bool {
+    stage.condition("a", "Succeeded").is_some_and(|condition| condition["reason"] == "Suspended")
+}
+
+#[tokio::test(start_paused = true)]
+async fn suspended_pivot_begins_after_approval() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", spec(true));
+    let running = stage.start();
+    stage.until("suspended", is_suspended).await;
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    stage.is_only_in(&stage.home, "a");
+    assert_eq!(stage.ways(), [], "no cluster is opened");
+    let status = stage.pivot("a").unwrap()["status"].clone();
+    assert_eq!((&status["phase"], &status["nextAttempt"]), (&json!("Pending"), &Value::Null));
+    for condition in ["Succeeded", "Ready", "Reconciling", "Stalled"] {
+        assert!(!stage.is("a", condition), "{condition}: {status:#}");
+    }
+    let command =
+        r#"kubectl patch -n a pivots.pivot-host.io pivot --type merge -p '{"spec":{"suspend":false}}'"#;
+    assert!(status["message"].as_str().unwrap().ends_with(command), "{status:#}");
+    change(&stage, false, 2);
+    stage.until("done", |stage| stage.done("a")).await;
+    stage.is_only_in(&stage.target, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_pivot_can_be_suspended() {
+    let stage = Stage::new(&["a"]);
+    stage.target.add_namespace("a");
+    stage.target.insert(object("a", "Machine", "m0", None)).unwrap();
+    stage.ask_for("a", spec(false));
+    let running = stage.start();
+    stage.until("stalled", |stage| stage.is("a", "Stalled")).await;
+    change(&stage, true, 2);
+    stage.until("suspended", is_suspended).await;
+    let obstacle = stage.target.keys().into_iter().find(|key| key.name == "m0").unwrap();
+    stage.target.remove(&obstacle).unwrap();
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    stage.is_only_in(&stage.home, "a");
+    change(&stage, false, 3);
+    stage.until("done", |stage| stage.done("a")).await;
+    stage.is_only_in(&stage.target, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn suspended_move_under_way_goes_on() {
+    let stage = Stage::new(&["a"]);
+    // No controllers run in the target.
+    stage.ask_for("a", json!({"to": {"cluster": "c"}, "options": {"takeoverTimeoutSeconds": 86_400}}));
+    let running = stage.start();
+    stage.until("committed", |stage| stage.is("a", "Committed")).await;
+    running.kill();
+    change(&stage, true, 2);
+    let pivot = stage.home.keys().into_iter().find(|key| key.group_kind.kind == "Pivot").unwrap();
+    let edit = |body: &mut Value| {
+        body["spec"]["options"] = spec(true)["options"].clone();
+        // The records decide, not the status.
+        body["status"] = json!({});
+    };
+    stage.home.edit(&pivot, edit).unwrap();
+    let running = stage.start();
+    stage.until("done", |stage| stage.done("a")).await;
+    stage.is_only_in(&stage.target, "a");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_suspended_pivot_is_released() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", spec(true));
+    let running = stage.start();
+    stage.until("suspended", is_suspended).await;
+    stage.delete("a").await;
+    stage.until("let go", |stage| stage.pivot("a").is_none()).await;
+    stage.is_only_in(&stage.home, "a");
+    running.stop().await;
+}
