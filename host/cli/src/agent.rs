@@ -83,8 +83,11 @@ pub(crate) fn print_manifests(typed: &AgentManifests, output: &Output) -> u8 {
 
 /// Flags without a meaning are a mistake: whoever sets them relies on them.
 fn find_contradiction(called: &AgentCallArgs, prints: bool) -> Option<&'static str> {
-    let AgentCallArgs { finish_alone_after, with, .. } = called;
+    let AgentCallArgs { finish_alone_after, allow_return, with, .. } = called;
     match (finish_alone_after, called.role) {
+        (_, OneSide::Source) if *allow_return => {
+            Some("--allow-return: an agent with --role source lets everything in its namespaces move out")
+        }
         (Some(_), OneSide::Source) => Some(
             "--finish-alone-after: nothing that moves out of a cluster (--role source) can be finished in it",
         ),
@@ -107,7 +110,9 @@ fn print_objects(
         namespace: namespace.to_owned(),
         credentials,
         arguments: agent_arguments(called),
-        takes_leases: called.role == OneSide::Source || called.finish_alone_after.is_some(),
+        takes_leases: called.role == OneSide::Source
+            || called.allow_return
+            || called.finish_alone_after.is_some(),
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
@@ -240,6 +245,7 @@ async fn run_agent(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
         }
         None => agent,
     };
+    let agent = if called.allow_return { agent.allow_return() } else { agent };
     let interrupted = signals::listen_for_signals(Halter::default(), output.clone(), false)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
     // The same reason again and again is said once.
@@ -271,6 +277,7 @@ fn agent_arguments(called: &AgentCallArgs) -> Vec<String> {
     let all = called.allow_all_namespaces.then(|| "--allow-all-namespaces".to_owned());
     let role = (called.role == OneSide::Source).then(|| pair("--role", &"source".to_owned()));
     let keep = called.keep_answering.then(|| "--keep-answering".to_owned());
+    let returns = called.allow_return.then(|| "--allow-return".to_owned());
     called
         .call
         .iter()
@@ -279,6 +286,7 @@ fn agent_arguments(called: &AgentCallArgs) -> Vec<String> {
         .chain(all)
         .chain(role.into_iter().flatten())
         .chain(keep)
+        .chain(returns)
         .chain(
             called.finish_alone_after.into_iter().flat_map(|after| finish_alone_flags(after, &called.with)),
         )
@@ -308,6 +316,7 @@ mod tests {
             allow_all_namespaces: false,
             role,
             keep_answering: false,
+            allow_return: false,
             finish_alone_after: after.map(Duration::from_secs),
             with,
         }
@@ -322,8 +331,11 @@ mod tests {
         let alone = ["--finish-alone-after", "600s", "--plugins", "/plugins", "--strict"].map(str::to_owned);
         assert_eq!(
             agent_arguments(&called(OneSide::Target, Some(600), with)),
-            [basic, alone.to_vec()].concat()
+            [basic.clone(), alone.to_vec()].concat()
         );
+        let returning =
+            AgentCallArgs { allow_return: true, ..called(OneSide::Target, None, PluginArgs::default()) };
+        assert_eq!(agent_arguments(&returning), [basic, vec!["--allow-return".to_owned()]].concat());
     }
 
     #[tokio::test]
@@ -344,6 +356,9 @@ mod tests {
         let trust = PluginArgs { trust: Some("trust.toml".into()), ..PluginArgs::default() };
         let of_source = called(OneSide::Source, Some(600), PluginArgs::default());
         assert!(find_contradiction(&of_source, false).is_some_and(|why| why.contains("--role source")));
+        let returning =
+            AgentCallArgs { allow_return: true, ..called(OneSide::Source, None, PluginArgs::default()) };
+        assert!(find_contradiction(&returning, false).is_some_and(|why| why.contains("--allow-return")));
         let trusting = called(OneSide::Target, Some(600), trust);
         assert!(find_contradiction(&trusting, true).is_some_and(|why| why.contains("--trust")));
         assert_eq!(find_contradiction(&trusting, false), None);

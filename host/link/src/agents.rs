@@ -1,6 +1,6 @@
 //! The end that is called: takes the connections of agents, each by the name in its certificate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +23,7 @@ use crate::name::AgentName;
 use crate::newcomers::{Newcomer, Newcomers};
 use crate::place::{Alive, Greeted, LinkError, LinkPlace, greet};
 use crate::rejected_connection::{HELLO, PATIENCE, RejectedConnection};
+use crate::return_offers::OfferedCluster;
 use crate::tls_files::{TlsFiles, TlsFilesError};
 
 /// Most connections that may be undecided at once: none of them has shown yet who it is.
@@ -237,6 +238,16 @@ impl Agents {
     /// The agents that call from now on.
     pub fn subscribe_to_calls(&self) -> broadcast::Receiver<AgentName> {
         self.calls.subscribe()
+    }
+
+    /// Returns the Clusters that the users of each connected agent's cluster want to move back.
+    pub fn list_offers(&self) -> Vec<(AgentName, BTreeSet<OfferedCluster>)> {
+        let links = self.links();
+        let connected = links.iter().filter(|(_, place)| place.is_connected());
+        connected
+            .map(|(name, place)| (name.clone(), place.offers()))
+            .filter(|(_, offers)| !offers.is_empty())
+            .collect()
     }
 
     /// Returns the number of connected agents.

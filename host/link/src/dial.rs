@@ -21,6 +21,7 @@ use crate::credentials::{Credentials, CredentialsError};
 use crate::guard::Guard;
 use crate::place::LinkPlace;
 use crate::reach::{ReachError, connect_to_controller, parse_host};
+use crate::return_offers::{ReturnOffers, ReturnState};
 use crate::serve::FarEnd;
 use crate::tls_files::{TlsFiles, TlsFilesError};
 
@@ -43,6 +44,8 @@ pub struct Agent {
     /// Since when there is no link, if there is none.
     away: watch::Sender<Option<Instant>>,
     alone: Option<Alone>,
+    /// Clusters that may move out of the agent's cluster, if its administrator allows that.
+    returns: Option<ReturnOffers>,
 }
 
 /// A task that the agent does by itself.
@@ -124,7 +127,14 @@ impl Agent {
     }
 
     fn with_identity(address: String, shows: Shows, far: Arc<FarEnd>) -> Self {
-        Self { address, shows, far, away: watch::Sender::new(Some(Instant::now())), alone: None }
+        Self {
+            address,
+            shows,
+            far,
+            away: watch::Sender::new(Some(Instant::now())),
+            alone: None,
+            returns: None,
+        }
     }
 
     /// Returns the agent with a task for the time without a link: after that long, it finishes moves with these plugins. Meanwhile, it
@@ -132,6 +142,12 @@ impl Agent {
     #[must_use]
     pub fn finishing(self, after: Duration, plugins: PluginSet, finish: Finish) -> Self {
         Self { far: self.far.with_plugins(plugins), alone: Some(Alone { after, finish }), ..self }
+    }
+
+    /// Returns the agent with permission to move Clusters out of its cluster that users of the cluster annotate for that.
+    #[must_use]
+    pub fn allow_return(self) -> Self {
+        Self { returns: self.far.return_offers(), ..self }
     }
 
     /// Keeps a link until it is dropped; `tell` hears of each that begins, and why there is none.
@@ -200,18 +216,30 @@ impl Agent {
         };
         let itself = self.far.without_turn();
         // It ends with the connection, once each write that was begun has its answer.
-        let (again, _) = tokio::join!(work, itself.serve_connection(far, Arc::default()));
+        let (again, _) = tokio::join!(work, itself.serve_connection(far, Arc::default(), pending()));
         again
     }
 
     async fn keep_linked(&self, tell: impl Fn(Result<(), &DialError>) + Send + Sync) -> Infallible {
         let (mut pause, mut short) = (FIRST, 0);
         loop {
+            let state = match &self.returns {
+                Some(returns) => returns.prepare_link().await,
+                None => ReturnState::default(),
+            };
+            let far = self.far.take_source_role(&state);
             match self.dial().await {
                 Ok(connection) => {
-                    let begun = Instant::now();
-                    let served = self.serve_connection(connection, &tell).await;
-                    let lasted = begun.elapsed() >= LASTED;
+                    let (begun, has_changed) = (Instant::now(), AtomicBool::new(false));
+                    let changes = async {
+                        match &self.returns {
+                            Some(returns) => returns.wait_for_change(&state).await,
+                            None => pending().await,
+                        }
+                        has_changed.store(true, Ordering::Relaxed);
+                    };
+                    let served = self.serve_connection(&far, connection, changes, &tell).await;
+                    let lasted = has_changed.load(Ordering::Relaxed) || begun.elapsed() >= LASTED;
                     short = if lasted || served.is_err() { 0 } else { short + 1 };
                     match served {
                         Err(error) => tell(Err(&error)),
@@ -233,7 +261,9 @@ impl Agent {
     /// controller has looked at its certificate.
     async fn serve_connection(
         &self,
+        far: &Arc<FarEnd>,
         connection: TlsStream<TcpStream>,
+        ends: impl Future<Output = ()>,
         tell: &(impl Fn(Result<(), &DialError>) + Send + Sync),
     ) -> Result<(), DialError> {
         let (asked, linked) = (Arc::new(Notify::new()), AtomicBool::new(false));
@@ -245,7 +275,7 @@ impl Agent {
             pending::<Infallible>().await
         };
         let served = tokio::select! {
-            served = self.far.serve_connection(connection, asked.clone()) => served,
+            served = far.serve_connection(connection, asked.clone(), ends) => served,
             never = greeted => match never {},
         };
         if let Err(error) = &served {

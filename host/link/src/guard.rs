@@ -8,14 +8,15 @@ use std::collections::BTreeSet;
 
 use pivot_core::Kind;
 use pivot_core::objects::kind::is_kubernetes_group;
-use pivot_core::objects::names::SECRETS_OF_ONE_CLUSTER;
+use pivot_core::objects::names::{RETURN, SECRETS_OF_ONE_CLUSTER};
 use pivot_core::records::record::record_namespace_manifest;
 use pivot_core::request::validate::{find_kind_error, find_name_error, find_version_error};
 use pivot_places::{Access, Place, PlaceError, Result};
 use serde_json::Value;
 
 use crate::link_request::LinkRequest;
-use crate::requested_access::{OURS, is_read_only, requested_access};
+use crate::requested_access::{OURS, RequestedAccess, is_read_only, requested_access};
+use crate::return_offers::CONSENT;
 use crate::role::Role;
 
 /// The rules for requests to an agent.
@@ -52,6 +53,10 @@ impl Guard {
             return Some(PlaceError::Forbidden(why));
         }
         let deed = requested_access(ask)?;
+        if requests_return(ask) || self.is_consent(&deed) {
+            let why = "the agent changes nothing that says which Clusters may leave its cluster: users of the cluster decide that";
+            return Some(PlaceError::Forbidden(why.to_owned()));
+        }
         if let LinkRequest::Create { body, .. } = ask
             && (&*deed.access.group, &*deed.access.resource) == ("", "secrets")
             && body.get("type").and_then(Value::as_str).is_some_and(|of| SECRETS_OF_ONE_CLUSTER.contains(&of))
@@ -81,6 +86,14 @@ impl Guard {
     pub(crate) fn denies_access(&self, access: &Access) -> bool {
         !self.allows_access(access, Some(OURS), false)
             && !self.allows_access(access, self.any_namespace(), false)
+    }
+
+    /// Returns true if the request writes what the agent keeps of the users' consent.
+    fn is_consent(&self, deed: &RequestedAccess) -> bool {
+        !is_read_only(&deed.access)
+            && (&*deed.access.group, &*deed.access.resource) == ("", "configmaps")
+            && deed.access.namespace.as_deref() == Some(&self.record_namespace)
+            && deed.name.as_deref() == Some(CONSENT)
     }
 
     fn any_namespace(&self) -> Option<&str> {
@@ -127,6 +140,17 @@ impl Guard {
     }
 }
 
+/// Returns true if a request sets the annotation by which users offer a Cluster.
+fn requests_return(ask: &LinkRequest) -> bool {
+    let body = match ask {
+        LinkRequest::Create { body, .. } => body,
+        LinkRequest::Patch { patch, .. } => &patch.body,
+        _ => return false,
+    };
+    let annotations = body.pointer("/metadata/annotations");
+    annotations.and_then(|all| all.get(RETURN)).is_some_and(|value| !value.is_null())
+}
+
 /// Returns the fault in the words of a request that become part of a path.
 fn invalid_word(ask: &LinkRequest) -> Option<String> {
     let kinds: Vec<&Kind> = match ask {
@@ -148,6 +172,11 @@ fn invalid_word(ask: &LinkRequest) -> Option<String> {
             .or_else(|| find_name_error(&kind.plural))
             .or_else(|| versions.map(String::as_str).find_map(find_version_error))
     });
+    if let LinkRequest::Create { body, .. } = ask
+        && body.pointer("/metadata/generateName").is_some_and(|prefix| !prefix.is_null())
+    {
+        return Some("generateName: the name decides what may be created".to_owned());
+    }
     let deed = requested_access(ask);
     let names = deed.iter().flat_map(|deed| deed.access.namespace.iter().chain(&deed.name));
     let service = match ask {
@@ -347,6 +376,54 @@ mod tests {
         for of in SECRETS_OF_ONE_CLUSTER {
             assert!(matches!(guard().refusal(&create(of)), Some(PlaceError::Forbidden(_))), "{of}");
         }
+    }
+
+    // proves: T182
+    #[test]
+    fn links_request_no_return() {
+        let machines = kind("Machine");
+        let annotated = |value: Value| json!({"metadata": {"name": "m", "namespace": "shop", "annotations": {MARK: "1", RETURN: value}}});
+        let patch = |body| pivot_places::Patch {
+            body,
+            subresource: pivot_places::Subresource::None,
+            change: Change::Real,
+        };
+        let created = |body| LinkRequest::Create { kind: machines.clone(), body, change: Change::Real };
+        let patched = |body| LinkRequest::Patch {
+            kind: machines.clone(),
+            key: key(&machines, "shop", "m"),
+            patch: patch(body),
+        };
+        let set = json!({"metadata": {"annotations": {RETURN: "requested"}}});
+        let unset = json!({"metadata": {"annotations": {RETURN: null}}});
+        let source = Guard { role: Role::Source, ..guard() };
+        for (guard, ask) in [
+            (guard(), created(annotated(json!("requested")))),
+            (guard(), created(annotated(json!("")))),
+            (guard(), patched(set.clone())),
+            (source.clone(), patched(set)),
+        ] {
+            let refused = guard.refusal(&ask);
+            assert!(
+                matches!(&refused, Some(PlaceError::Forbidden(why)) if why.contains("may leave")),
+                "{ask:?}"
+            );
+        }
+        assert_eq!(guard().refusal(&created(annotated(Value::Null))), None);
+        assert_eq!(source.refusal(&patched(unset)), None);
+        // Not even where all namespaces are allowed.
+        let everywhere = Guard { namespaces: None, ..guard() };
+        for guard in [&everywhere, &Guard { role: Role::Source, ..everywhere.clone() }] {
+            for ask in each_write("ConfigMap", "pivot-host-records", CONSENT) {
+                assert!(matches!(guard.refusal(&ask), Some(PlaceError::Forbidden(_))), "{ask:?}");
+            }
+        }
+        let generated = json!({"metadata": {
+            "generateName": "pivot-host-source-", "namespace": "pivot-host-records", "annotations": {MARK: "1"}, "labels": {"a": "b"},
+        }});
+        let kind = kind("ConfigMap");
+        let ask = LinkRequest::Create { kind, body: generated, change: Change::Real };
+        assert!(matches!(everywhere.refusal(&ask), Some(PlaceError::Invalid(_))));
     }
 
     // proves: T52

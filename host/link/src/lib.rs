@@ -13,6 +13,7 @@
 //! | `frame` | the parts of an answer |
 //! | [`serve()`], [`Guard`], [`Role`], `post_move_gate` | the far end, its rules, and its end |
 //! | [`LinkPlace`], `expected_answer` | the near end, and its checks of answers |
+//! | `return_offers`, [`OfferedCluster`] | Clusters that may move out of the far end |
 //! | [`TlsFiles`], [`AgentName`] | identities from certificates of the site's authority |
 //! | [`Enrolment`], [`Credentials`] | identities from certificates of the controller's authority |
 //! | [`Agent`], [`Agents`] | the calling and the called end |
@@ -38,6 +39,7 @@ mod post_move_gate;
 mod reach;
 mod rejected_connection;
 mod requested_access;
+mod return_offers;
 mod role;
 mod serve;
 mod tls;
@@ -61,6 +63,7 @@ pub use name::AgentName;
 pub use newcomers::{Newcomer, Newcomers};
 pub use place::{Alive, LinkError, LinkPlace};
 pub use reach::{ReachError, check_address};
+pub use return_offers::OfferedCluster;
 pub use role::Role;
 pub use serve::serve;
 pub use tls_files::{TlsFiles, TlsFilesError};

@@ -1,10 +1,14 @@
 //! The requests of a link: the verbs of [`Place`](pivot_places::Place) as values.
 
+use std::collections::BTreeSet;
+
 use pivot_core::records::plugin_set::PluginSet;
 use pivot_core::{Key, Kind};
 use pivot_places::{Access, Change, Closing, Identity, Opening, Patch, Preconditions, ServicePath};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::return_offers::OfferedCluster;
 
 /// The versions of the protocol that this build speaks.
 pub(crate) const OLDEST: u32 = 1;
@@ -94,4 +98,7 @@ pub(crate) struct Hello {
     /// Plugins with which the agent finishes a move alone; none if it finishes no move, or is of a release that doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) finishes_with: Option<PluginSet>,
+    /// Clusters that users of the place want to move back.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) offers: BTreeSet<OfferedCluster>,
 }

@@ -3,6 +3,7 @@
 //! A verb that is cut off fails as any request that got no answer does, and the engine asks again: a create meets the mark of the
 //! first, a patch the version, a delete the UID. So nothing needs a number of its own.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::messages::safe_text;
 use pivot_core::records::plugin_set::PluginSet;
 use pivot_core::records::route::EndKind;
-use pivot_core::request::validate::find_definition_error;
+use pivot_core::request::validate::{find_definition_error, find_name_error};
 use pivot_core::{Key, Kind, Meta, Object};
 use pivot_places::{
     Access, AgentDescription, Budget, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing,
@@ -33,6 +34,7 @@ use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, T
 use crate::expected_answer::{ExpectedAnswer, unbelievable_error};
 use crate::frame::{Frames, MOST, Tag};
 use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST};
+use crate::return_offers::{MAX_OFFERS, OfferedCluster};
 use crate::work::RunningTasks;
 
 /// Bytes of an agent's name for its place that are shown and kept.
@@ -51,6 +53,8 @@ pub struct LinkPlace {
     hello: Hello,
     /// Plugins with which the agent finishes a move alone, as it said on the last connection.
     finishes_with: Mutex<Option<PluginSet>>,
+    /// Clusters that its users want to move back, as the agent said on the last connection.
+    offers: Mutex<BTreeSet<OfferedCluster>>,
     throttled: Throttled,
     /// Limit of the memory for the place's answers.
     budget: Option<Budget>,
@@ -87,8 +91,12 @@ impl LinkPlace {
         budget: Option<Budget>,
     ) -> (Arc<Self>, Alive) {
         let line = watch::Sender::new(Some(sender));
-        let finishes_with = Mutex::new(hello.finishes_with.clone());
-        (Arc::new(Self { line, hello, finishes_with, throttled: Throttled::default(), budget }), alive)
+        let (finishes_with, offers) = (hello.finishes_with.clone(), hello.offers.clone());
+        let (finishes_with, offers) = (Mutex::new(finishes_with), Mutex::new(offers));
+        (
+            Arc::new(Self { line, hello, finishes_with, offers, throttled: Throttled::default(), budget }),
+            alive,
+        )
     }
 
     /// Returns true if a connection leads to this place.
@@ -98,8 +106,14 @@ impl LinkPlace {
 
     pub(crate) fn take_connection(&self, greeted: Greeted) -> Alive {
         *self.finishes_with.lock().unwrap_or_else(PoisonError::into_inner) = greeted.hello.finishes_with;
+        *self.offers.lock().unwrap_or_else(PoisonError::into_inner) = greeted.hello.offers;
         self.line.send_replace(Some(greeted.sender));
         greeted.alive
+    }
+
+    /// Returns the Clusters that users of the place want to move back.
+    pub(crate) fn offers(&self) -> BTreeSet<OfferedCluster> {
+        self.offers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns true if there is a connection.
@@ -218,6 +232,12 @@ fn bound_hello(hello: Hello) -> Result<Hello> {
     let plugins = hello.finishes_with.map(|plugins| {
         plugins.into_bounded().ok_or_else(|| unbelievable_error("it has more plugins than a move can have"))
     });
+    let names = hello.offers.iter().flat_map(|offer| [&offer.namespace, &offer.name]);
+    if hello.offers.len() > MAX_OFFERS
+        || names.map(String::as_str).any(|name| find_name_error(name).is_some())
+    {
+        return Err(unbelievable_error("it offers Clusters without valid names, or too many"));
+    }
     Ok(Hello { label: safe_text::to_line(&hello.label, LABEL), finishes_with: plugins.transpose()?, ..hello })
 }
 

@@ -1,6 +1,8 @@
 //! The far end of a link: answers requests about a place, on a connection that it made.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -24,6 +26,7 @@ use crate::frame::{Tag, encode_frame};
 use crate::guard::Guard;
 use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST};
 use crate::post_move_gate::PostMoveGate;
+use crate::return_offers::{OfferedCluster, ReturnOffers, ReturnState};
 use crate::role::Role;
 use crate::work::RunningTasks;
 
@@ -43,7 +46,7 @@ pub async fn serve<C: Connection>(
     place: Arc<dyn Place>,
     guard: Guard,
 ) -> Result<(), hyper::Error> {
-    FarEnd::new(place, guard).serve_connection(connection, Arc::new(Notify::new())).await
+    FarEnd::new(place, guard).serve_connection(connection, Arc::new(Notify::new()), pending()).await
 }
 
 /// The place and its rules, for one connection after the other.
@@ -52,6 +55,8 @@ pub(crate) struct FarEnd {
     guard: Guard,
     /// Plugins with which the agent finishes a move alone, if it does.
     finishes_with: Option<PluginSet>,
+    /// Clusters that may move out of it.
+    offers: BTreeSet<OfferedCluster>,
     /// The gate after the end of a move, in the roles that have one.
     ended: Option<PostMoveGate>,
     /// A write outlives its stream, and so the limit on those.
@@ -75,6 +80,7 @@ impl FarEnd {
             place,
             guard,
             finishes_with,
+            offers: BTreeSet::new(),
             ended,
             writing: Arc::new(Semaphore::new(STREAMS as usize)),
             turn: Arc::default(),
@@ -91,16 +97,40 @@ impl FarEnd {
         Self::finishing_with(self.place.clone(), self.guard.clone(), Some(plugins))
     }
 
+    /// Returns the offers of the place, as far as its rules allow any.
+    pub(crate) fn return_offers(&self) -> Option<ReturnOffers> {
+        ReturnOffers::new(self.place.clone(), &self.guard)
+    }
+
+    /// Returns the same place in the role of a source, for the namespaces of a state that has any. Both ends share limits and turns.
+    pub(crate) fn take_source_role(self: &Arc<Self>, state: &ReturnState) -> Arc<Self> {
+        if state.namespaces.is_empty() {
+            return self.clone();
+        }
+        let Self { place, guard, finishes_with, writing, turn, .. } = &**self;
+        let namespaces = Some(state.namespaces.clone());
+        Arc::new(Self {
+            place: place.clone(),
+            guard: Guard { namespaces, role: Role::Source, ..guard.clone() },
+            finishes_with: finishes_with.clone(),
+            offers: state.offers.clone(),
+            ended: None,
+            writing: writing.clone(),
+            turn: turn.clone(),
+        })
+    }
+
     /// Waits until no request is being carried out. No other request starts until the returned guard is dropped.
     pub(crate) async fn wait_for_all(&self) -> OwnedRwLockWriteGuard<()> {
         self.turn.clone().write_owned().await
     }
 
-    /// See [`serve()`]; `asked` hears that something is.
+    /// See [`serve()`]; `asked` hears that something is. With `ends`, the connection ends.
     pub(crate) async fn serve_connection<C: Connection>(
         self: &Arc<Self>,
         connection: C,
         asked: Arc<Notify>,
+        ends: impl Future<Output = ()>,
     ) -> Result<(), hyper::Error> {
         let (work, writes) = (RunningTasks::default(), RunningTasks::default());
         if let Some(ended) = &self.ended {
@@ -121,7 +151,10 @@ impl FarEnd {
             .max_concurrent_streams(STREAMS)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW);
-        let served = server.serve_connection(TokioIo::new(connection), service).await;
+        let served = tokio::select! {
+            served = server.serve_connection(TokioIo::new(connection), service) => served,
+            () = ends => Ok(()),
+        };
         work.abort_all().await;
         writes.wait_for_all().await;
         served
@@ -299,7 +332,7 @@ async fn call_place(ask: LinkRequest, far: &FarEnd) -> Parts {
 async fn answer_hello(
     oldest: u32,
     newest: u32,
-    FarEnd { place, finishes_with, .. }: &FarEnd,
+    FarEnd { place, finishes_with, offers, .. }: &FarEnd,
 ) -> Result<Hello> {
     let version = newest.min(NEWEST);
     if version < oldest.max(OLDEST) {
@@ -310,7 +343,7 @@ async fn answer_hello(
     let identity = place.identify().await?;
     let build = env!("CARGO_PKG_VERSION").to_owned();
     let (label, finishes_with) = (place.label().to_owned(), finishes_with.clone());
-    Ok(Hello { version, build, label, identity, finishes_with })
+    Ok(Hello { version, build, label, identity, finishes_with, offers: offers.clone() })
 }
 
 fn send_parts<const N: usize>(parts: [(Tag, Bytes); N]) -> Parts {

@@ -180,6 +180,10 @@ pub(crate) struct AgentCallArgs {
     /// Keep answering after a move into this cluster has ended. A source always does
     #[arg(long, help_heading = "Moves")]
     pub(crate) keep_answering: bool,
+    /// Let a Cluster move back to the controller's cluster once it has the annotation pivot-host.io/return=requested, which users of
+    /// this cluster set
+    #[arg(long, help_heading = "Moves")]
+    pub(crate) allow_return: bool,
     /// If the controller is unreachable for this long, finish a committed move without it. The Pivot must set whenAway: Finish, and the
     /// agent must have the same plugins
     #[arg(long, value_name = "DURATION", value_parser = without_link, help_heading = "Moves")]

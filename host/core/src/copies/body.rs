@@ -32,8 +32,8 @@ pub fn build_copy_body(
         }
         let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
         if let Some(annotations) = annotations.as_object_mut() {
-            // These annotations come from an earlier move that created the source object.
-            for name in [names::ADDED, names::COPY_OF] {
+            // These annotations come from an earlier move that created the source object, or request this one.
+            for name in [names::ADDED, names::COPY_OF, names::RETURN] {
                 annotations.remove(name);
             }
             annotations.extend(mark.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
@@ -91,7 +91,9 @@ mod tests {
                 "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 2,
                 "creationTimestamp": "t", "managedFields": [], "generateName": "a-",
                 "finalizers": ["f"], "labels": {"l": ""},
-                "annotations": {"x": "1", "pivot-host.io/move": "m0", "pivot-host.io/copy-of": "u0 p0"},
+                "annotations": {
+                    "x": "1", "pivot-host.io/move": "m0", "pivot-host.io/copy-of": "u0 p0", "pivot-host.io/return": "requested",
+                },
                 "ownerReferences": [{"uid": "old"}],
             },
             "spec": {"paused": true},

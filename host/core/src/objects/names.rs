@@ -33,6 +33,8 @@ pub const ADDED: &str = "pivot-host.io/added";
 pub const UNDO: &str = "pivot-host.io/undo";
 /// Annotation on a Cluster of a source that went back, which a run paused because its copy runs: the move's id.
 pub const OUT_OF_DATE: &str = "pivot-host.io/out-of-date";
+/// Annotation on a Cluster in an agent's cluster: a user wants the Cluster to move back to the controller's cluster.
+pub const RETURN: &str = "pivot-host.io/return";
 /// Label of the record of a move that is under way; its value is the role of the side that keeps it.
 pub const RECORD: &str = "pivot-host.io/record";
 /// Label of the summary that an ended move leaves instead.

@@ -19,6 +19,8 @@ mod distance;
 #[cfg(test)]
 mod enrolled;
 #[cfg(test)]
+mod returned;
+#[cfg(test)]
 mod stranger;
 #[cfg(test)]
 mod tls_files;

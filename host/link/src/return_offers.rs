@@ -1,0 +1,395 @@
+//! Clusters that users of the agent's cluster want to move back, and the role that the agent takes for them.
+//!
+//! A user offers a Cluster by an annotation. Then the agent answers as a source, for the namespaces of offered Clusters only. The
+//! role stays until a move out of the cluster has ended, although the Cluster is deleted before that. So the agent keeps the
+//! namespaces in a ConfigMap. No request over a link may write that ConfigMap, or set the annotation.
+//!
+//! While a move into the cluster is under way, no offer counts: the side that asks still changes what is in the cluster.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pivot_core::objects::names::{GROUP_CLUSTER, RECORD, RETURN};
+use pivot_core::{Key, Kind, Object};
+use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Result, Subresource, builtin_kinds};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio::time::sleep;
+
+use crate::guard::Guard;
+use crate::requested_access::OURS;
+use crate::role::Role;
+
+/// The most Clusters that an agent offers.
+pub(crate) const MAX_OFFERS: usize = 16;
+/// The ConfigMap with the namespaces for which the agent is a source, next to the records of moves.
+pub(crate) const CONSENT: &str = "agent-return";
+/// Value of the annotation of an offered Cluster.
+const REQUESTED: &str = "requested";
+/// Pause between two reads.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// A Cluster that users of an agent's cluster want to move back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OfferedCluster {
+    /// Namespace in the agent's cluster.
+    pub namespace: String,
+    /// Name of the Cluster.
+    pub name: String,
+}
+
+/// The offers in a cluster, and the namespaces for which its agent is a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReturnState {
+    pub(crate) offers: BTreeSet<OfferedCluster>,
+    /// Without any, the agent keeps its own role.
+    pub(crate) namespaces: BTreeSet<String>,
+    /// Whether a move out of the cluster is under way.
+    is_leaving: bool,
+}
+
+impl ReturnState {
+    /// Returns true if a link with this state must be made again for another one. An offer that ends during its move needs no new
+    /// link.
+    fn needs_new_link(&self, now: &Self) -> bool {
+        self.namespaces != now.namespaces || (!now.is_leaving && self.offers != now.offers)
+    }
+}
+
+/// The moves that are under way, by the cluster's own records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct UnderWay {
+    into: bool,
+    out: bool,
+}
+
+/// Decides for which namespaces the agent is a source. `kept` are those before, as the agent kept them.
+fn decide_state(
+    under_way: UnderWay,
+    mut offers: BTreeSet<OfferedCluster>,
+    kept: BTreeSet<String>,
+) -> ReturnState {
+    if under_way.out && !kept.is_empty() {
+        offers.retain(|offer| kept.contains(&offer.namespace));
+        return ReturnState { offers, namespaces: kept, is_leaving: true };
+    }
+    if under_way.into {
+        return ReturnState::default();
+    }
+    let namespaces = offers.iter().map(|offer| offer.namespace.clone()).collect();
+    ReturnState { offers, namespaces, is_leaving: false }
+}
+
+/// Reads the offers in the agent's cluster.
+pub(crate) struct ReturnOffers {
+    place: Arc<dyn Place>,
+    /// The namespaces that the agent's administrator allows; none for all of them.
+    allowed: Option<BTreeSet<String>>,
+    record_namespace: String,
+    config_maps: Arc<Kind>,
+    /// The kind of Clusters, once the cluster has it.
+    clusters: Mutex<Option<Arc<Kind>>>,
+}
+
+impl ReturnOffers {
+    /// Returns none if the built-in kinds are unknown.
+    pub(crate) fn new(place: Arc<dyn Place>, guard: &Guard) -> Option<Self> {
+        let config_maps = builtin_kinds().into_iter().find(|kind| kind.group_kind.is("", "ConfigMap"))?;
+        Some(Self {
+            place,
+            allowed: guard.namespaces.clone(),
+            record_namespace: guard.record_namespace.clone(),
+            config_maps: Arc::new(config_maps),
+            clusters: Mutex::default(),
+        })
+    }
+
+    /// Returns the state for the next link, and keeps its namespaces. Waits while the cluster doesn't answer.
+    pub(crate) async fn prepare_link(&self) -> ReturnState {
+        loop {
+            match self.read_and_keep().await {
+                Ok(state) => return state,
+                Err(error) if error.is_transient() => tracing::debug!(%error, "offers can't be read"),
+                Err(error) => {
+                    tracing::warn!(%error, "no Cluster can move back, because the agent can't read or keep what users offer");
+                    return ReturnState::default();
+                }
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// Returns once a link with this state must be made again, and the next state is kept. Until then the link goes on.
+    pub(crate) async fn wait_for_change(&self, linked: &ReturnState) {
+        loop {
+            sleep(AGAIN).await;
+            match self.read_state().await {
+                Ok(now) if linked.needs_new_link(&now) => match self.keep_consent(&now).await {
+                    Ok(()) => return,
+                    Err(error) => tracing::debug!(%error, "the namespaces of offers can't be kept"),
+                },
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%error, "offers can't be read"),
+            }
+        }
+    }
+
+    async fn read_and_keep(&self) -> Result<ReturnState> {
+        let state = self.read_state().await?;
+        self.keep_consent(&state).await?;
+        Ok(state)
+    }
+
+    async fn read_state(&self) -> Result<ReturnState> {
+        let under_way = self.read_records().await?;
+        let kept = if under_way.out { self.read_consent().await? } else { BTreeSet::new() };
+        Ok(decide_state(under_way, self.list_offers().await?, kept))
+    }
+
+    async fn read_records(&self) -> Result<UnderWay> {
+        let records = self.place.list_labelled(&self.config_maps, &self.record_namespace, RECORD).await?;
+        let is_of = |object: &Object, role: Role| {
+            object.meta.labels.get(RECORD).is_some_and(|of| *of == role.to_string())
+        };
+        // In the role of a target, the other side can write no record of such a name, but any label.
+        let prefix = format!("{OURS}-{}-", Role::Source);
+        Ok(UnderWay {
+            into: records.objects.iter().any(|object| is_of(object, Role::Target)),
+            out: records
+                .objects
+                .iter()
+                .any(|object| is_of(object, Role::Source) && object.meta.name.starts_with(&prefix)),
+        })
+    }
+
+    async fn list_offers(&self) -> Result<BTreeSet<OfferedCluster>> {
+        let Some(kind) = self.find_clusters_kind().await? else { return Ok(BTreeSet::new()) };
+        let listed = match &self.allowed {
+            None => vec![self.place.list_meta(&kind, None).await],
+            Some(allowed) => {
+                let lists = allowed.iter().map(|namespace| self.place.list_meta(&kind, Some(namespace)));
+                futures::future::join_all(lists).await
+            }
+        };
+        let mut offers = BTreeSet::new();
+        for listing in listed {
+            if listing.is_err() {
+                // Its version may be served no more.
+                *self.clusters.lock().await = None;
+            }
+            let metas = listing?.metas.into_iter();
+            let requested =
+                metas.filter(|meta| meta.annotations.get(RETURN).is_some_and(|value| value == REQUESTED));
+            offers.extend(
+                requested
+                    .filter_map(|meta| Some(OfferedCluster { namespace: meta.namespace?, name: meta.name })),
+            );
+        }
+        Ok(offers.into_iter().take(MAX_OFFERS).collect())
+    }
+
+    async fn find_clusters_kind(&self) -> Result<Option<Arc<Kind>>> {
+        let mut known = self.clusters.lock().await;
+        if known.is_none() {
+            let kinds = self.place.kinds().await?;
+            *known = kinds.into_iter().find(|kind| kind.group_kind.is(GROUP_CLUSTER, "Cluster"));
+        }
+        Ok(known.clone())
+    }
+
+    fn consent_key(&self) -> Key {
+        Key::new(self.config_maps.group_kind.clone(), Some(&self.record_namespace), CONSENT)
+    }
+
+    /// Returns the kept namespaces that are still allowed.
+    async fn read_consent(&self) -> Result<BTreeSet<String>> {
+        let Some(kept) = self.place.get(&self.config_maps, &self.consent_key()).await? else {
+            return Ok(BTreeSet::new());
+        };
+        let body = kept.value().unwrap_or_default();
+        let text = body.pointer("/data/namespaces").and_then(Value::as_str).unwrap_or_default();
+        let is_allowed = |name: &&str| self.allowed.as_ref().is_none_or(|allowed| allowed.contains(*name));
+        let names = text.split(',').filter(|name| !name.is_empty());
+        Ok(names.filter(is_allowed).map(str::to_owned).collect())
+    }
+
+    /// Keeps the namespaces of a state, unless they are kept already because a move out is under way.
+    async fn keep_consent(&self, ReturnState { namespaces, is_leaving, .. }: &ReturnState) -> Result<()> {
+        if *is_leaving {
+            return Ok(());
+        }
+        let key = self.consent_key();
+        if namespaces.is_empty() {
+            return match self.place.delete(&self.config_maps, &key, &Preconditions::default()).await {
+                Err(PlaceError::NotFound(_)) => Ok(()),
+                deleted => deleted,
+            };
+        }
+        let names: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+        let data = json!({"namespaces": names.join(",")});
+        let body = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": key.name, "namespace": self.record_namespace}, "data": data,
+        });
+        match self.place.create(&self.config_maps, &body, Change::Real).await {
+            Err(PlaceError::AlreadyExists(_)) => {
+                let patch = Patch {
+                    body: json!({ "data": data }),
+                    subresource: Subresource::None,
+                    change: Change::Real,
+                };
+                self.place.patch(&self.config_maps, &key, &patch).await.map(drop)
+            }
+            created => created.map(drop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pivot_core::{GroupKind, KindLabels};
+    use pivot_memory::MemoryPlace;
+
+    use super::*;
+
+    const RECORDS: &str = "pivot-host-records";
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn offers(clusters: &[(&str, &str)]) -> BTreeSet<OfferedCluster> {
+        let offer = |(namespace, name): &(&str, &str)| OfferedCluster {
+            namespace: (*namespace).to_owned(),
+            name: (*name).to_owned(),
+        };
+        clusters.iter().map(offer).collect()
+    }
+
+    // proves: T181
+    #[test]
+    fn offers_decide_the_namespaces_of_the_role() {
+        let state = |namespaces: &[&str], clusters: &[(&str, &str)], is_leaving| ReturnState {
+            offers: offers(clusters),
+            namespaces: names(namespaces),
+            is_leaving,
+        };
+        let edge = [("shop", "edge")];
+        let none: [(&str, &str); 0] = [];
+        for (into, out, offered, kept, expected) in [
+            (false, false, &none[..], &[][..], state(&[], &[], false)),
+            (false, false, &edge, &[], state(&["shop"], &edge, false)),
+            // The side that asks may still write into the cluster.
+            (true, false, &edge, &[], state(&[], &[], false)),
+            // The Cluster is gone before its move has ended.
+            (false, true, &none, &["shop"], state(&["shop"], &[], true)),
+            (true, true, &none, &["shop"], state(&["shop"], &[], true)),
+            // A move that others make out of the cluster is no consent.
+            (false, true, &none, &[], state(&[], &[], false)),
+            // An offer in another namespace waits for the end of the move.
+            (false, true, &[("lab", "l"), ("shop", "edge")], &["shop"], state(&["shop"], &edge, true)),
+        ] {
+            let found = decide_state(UnderWay { into, out }, offers(offered), names(kept));
+            assert_eq!(found, expected, "{into} {out} {offered:?} {kept:?}");
+        }
+    }
+
+    #[test]
+    fn deleted_cluster_cuts_no_link() {
+        let linked = decide_state(UnderWay::default(), offers(&[("shop", "edge")]), names(&[]));
+        let out = UnderWay { into: false, out: true };
+        let state = |offered, kept| decide_state(out, offers(offered), names(kept));
+        assert!(!linked.needs_new_link(&state(&[], &["shop"])));
+        assert!(linked.needs_new_link(&state(&[], &[])));
+        let more =
+            decide_state(UnderWay::default(), offers(&[("shop", "edge"), ("shop", "new")]), names(&[]));
+        assert!(linked.needs_new_link(&more));
+    }
+
+    fn place() -> MemoryPlace {
+        let place = MemoryPlace::new("far");
+        for namespace in ["shop", "lab", "other", RECORDS] {
+            place.add_namespace(namespace);
+        }
+        place.add_kind(Kind {
+            group_kind: GroupKind::new(GROUP_CLUSTER, "Cluster"),
+            version: "v1beta2".to_owned(),
+            plural: "clusters".to_owned(),
+            namespaced: true,
+            status_subresource: true,
+            served: vec!["v1beta2".to_owned()],
+            labels: KindLabels::default(),
+        });
+        place
+    }
+
+    fn cluster(place: &MemoryPlace, namespace: &str, name: &str, value: &str) -> Key {
+        let metadata = json!({"name": name, "namespace": namespace, "annotations": {RETURN: value}});
+        let api_version = format!("{GROUP_CLUSTER}/v1beta2");
+        place.insert(json!({"apiVersion": api_version, "kind": "Cluster", "metadata": metadata})).unwrap();
+        Key::new(GroupKind::new(GROUP_CLUSTER, "Cluster"), Some(namespace), name)
+    }
+
+    fn record(place: &MemoryPlace, name: &str, role: &str) -> Key {
+        let metadata = json!({"name": name, "namespace": RECORDS, "labels": {RECORD: role}});
+        place.insert(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).unwrap();
+        Key::new(GroupKind::new("", "ConfigMap"), Some(RECORDS), name)
+    }
+
+    /// An agent that begins.
+    fn agent(place: &MemoryPlace) -> ReturnOffers {
+        let guard = Guard {
+            namespaces: Some(names(&["shop", "lab"])),
+            record_namespace: RECORDS.to_owned(),
+            role: Role::Target,
+            keep_answering: false,
+        };
+        ReturnOffers::new(Arc::new(place.clone()), &guard).unwrap()
+    }
+
+    // proves: T181
+    #[tokio::test]
+    async fn only_offers_in_allowed_namespaces_count() {
+        let place = place();
+        for (namespace, name, value) in
+            [("shop", "edge", REQUESTED), ("shop", "stays", "yes"), ("other", "hidden", REQUESTED)]
+        {
+            cluster(&place, namespace, name, value);
+        }
+        let state = agent(&place).prepare_link().await;
+        assert_eq!((state.offers, state.namespaces), (offers(&[("shop", "edge")]), names(&["shop"])));
+    }
+
+    #[tokio::test]
+    async fn restarted_agent_stays_source_until_the_end() {
+        let place = place();
+        let edge = cluster(&place, "shop", "edge", REQUESTED);
+        let begun = agent(&place);
+        let linked = begun.prepare_link().await;
+        let move_out = record(&place, "pivot-host-source-1", "source");
+        place.remove(&edge).unwrap();
+        for agent in [begun, agent(&place)] {
+            assert!(!linked.needs_new_link(&agent.read_state().await.unwrap()));
+            assert_eq!(agent.prepare_link().await.namespaces, names(&["shop"]));
+        }
+        place.remove(&move_out).unwrap();
+        assert_eq!(agent(&place).prepare_link().await, ReturnState::default());
+        assert!(place.body(&agent(&place).consent_key()).is_none());
+        // A later move out of it, by others.
+        record(&place, "pivot-host-source-2", "source");
+        assert_eq!(agent(&place).prepare_link().await, ReturnState::default());
+    }
+
+    // proves: T182
+    #[tokio::test]
+    async fn labelled_target_record_holds_no_role() {
+        let place = place();
+        let edge = cluster(&place, "shop", "edge", REQUESTED);
+        agent(&place).prepare_link().await;
+        place.remove(&edge).unwrap();
+        record(&place, "pivot-host-target-1", "source");
+        assert_eq!(agent(&place).prepare_link().await, ReturnState::default());
+    }
+}
