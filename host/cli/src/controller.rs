@@ -32,7 +32,15 @@ const CONTROLLERS_PART: usize = 64 << 20;
 
 /// Prints the manifests of a controller, and returns the exit code.
 pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u8 {
-    let ControllerManifests { image, namespace, replicas, agents_host, agents_secret, also_copy } = typed;
+    let ControllerManifests {
+        image,
+        namespace,
+        replicas,
+        agents_host,
+        agents_secret,
+        accept_returns,
+        also_copy,
+    } = typed;
     let agents = match agents_secret {
         Some(secret) => AcceptedAgents::Secret(secret.clone()),
         None if agents_host.is_empty() => AcceptedAgents::None,
@@ -44,6 +52,7 @@ pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u
         replicas: *replicas,
         agents,
         also_copy: also_copy.iter().map(ToString::to_string).collect(),
+        accept_returns: accept_returns.clone(),
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
@@ -146,6 +155,7 @@ fn build_settings(typed: &Controlled, answers: usize) -> Settings {
         namespace: typed.namespace.clone(),
         record_namespace: typed.record_namespace.clone(),
         also_copy: typed.also_copy.iter().cloned().collect(),
+        accept_returns: typed.accept_returns.iter().cloned().collect(),
         identity: identity.unwrap_or_else(|| format!("{}_{}", operator::user_name(), uuid::Uuid::new_v4())),
         at_once: typed.at_once.into(),
         longest_wait: typed.longest_wait,

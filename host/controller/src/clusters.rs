@@ -1,5 +1,6 @@
 //! Opens the two clusters of a Pivot, by kubeconfigs in Secrets and by links of agents.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use pivot_core::objects::names::GROUP_CLUSTER;
 use pivot_core::request::network::Network;
 use pivot_core::{GroupKind, Key, Object, Side};
 use pivot_engine::Sides;
-use pivot_link::{AgentName, Agents};
+use pivot_link::{AgentName, Agents, OfferedCluster};
 use pivot_places::{Budget, ConnectOptions, KubePlace, Place, PlaceError};
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -33,6 +34,9 @@ pub trait Opener: Send + Sync + 'static {
 
     /// Opens the cluster of an agent.
     async fn open_agent(&self, name: &AgentName) -> Result<Arc<dyn Place>, PlaceError>;
+
+    /// Returns the Clusters that users of each connected agent's cluster want to move back.
+    fn list_offers(&self) -> Vec<(AgentName, BTreeSet<OfferedCluster>)>;
 
     /// Opens the Pivots' own cluster for one side of a move. A user who may write Pivots may fill their namespace: the answers that the side
     /// holds are bounded as they are read, so that other moves have room for theirs.
@@ -76,6 +80,10 @@ impl Opener for KubeOpener {
             Some(place) => Ok(place),
             None => Err(PlaceError::Unavailable(agents.describe_absence(name).await)),
         }
+    }
+
+    fn list_offers(&self) -> Vec<(AgentName, BTreeSet<OfferedCluster>)> {
+        self.agents.as_ref().map(|agents| agents.list_offers()).unwrap_or_default()
     }
 
     fn open_own(&self) -> Arc<dyn Place> {

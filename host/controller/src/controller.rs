@@ -26,6 +26,7 @@ use crate::follow::{PivotChange, follow_pivots, wait_until_readable};
 use crate::home::Home;
 use crate::leader::Leadership;
 use crate::metrics::{Metrics, PIVOTS_UNREADABLE};
+use crate::offered_clusters::follow_offers;
 use crate::resource::Pivot;
 use crate::shared::{Settings, Shared};
 use crate::status::ConditionType;
@@ -85,9 +86,11 @@ impl Controller {
             let mut lost = std::pin::pin!(leadership.renew_until_lost(version));
             // Keeps the links alive until the attempts have ended and this is dropped.
             let mut listening = std::pin::pin!(listen_for_agents(agents.as_ref()));
+            let mut offers = std::pin::pin!(follow_offers(&shared));
             let why = tokio::select! {
                 () = dispatcher.dispatch_attempts(agents.as_ref().map(|(_, agents)| &**agents)) => continue,
                 never = &mut listening => match never {},
+                never = &mut offers => match never {},
                 why = &mut lost => Some(why),
                 _ = halter.wait() => None,
             };

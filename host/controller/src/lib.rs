@@ -12,6 +12,7 @@
 //! | [`Controller`] | the loop that starts attempts; `shared`: its settings |
 //! | `turns` | the limit of attempts at work, and their order |
 //! | `attempt` | one attempt at one Pivot |
+//! | `offered_clusters` | Pivots for Clusters that agents offer |
 //! | `decide` | the action that the records call for: pure |
 //! | `resource`, `status`, `reason` | the spec and the status of a Pivot |
 //! | `clusters`, `confined` | opening the two clusters, and the bounds of writes to the controller's own |
@@ -31,6 +32,7 @@ mod home;
 mod leader;
 mod manifests;
 mod metrics;
+mod offered_clusters;
 mod reason;
 mod resource;
 mod serve;

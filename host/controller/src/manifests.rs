@@ -41,6 +41,8 @@ pub struct ControllerInstallation {
     pub agents: AcceptedAgents,
     /// Objects that every move out of the controller's cluster also copies, as they are typed.
     pub also_copy: Vec<String>,
+    /// Namespaces whose agents may have Pivots created. Only there, the controller may create any.
+    pub accept_returns: Vec<String>,
 }
 
 /// The agents that a controller accepts.
@@ -93,7 +95,11 @@ pub fn controller_manifests(installation: &ControllerInstallation) -> Vec<Value>
         namespace,
         &[CONFIG_MAPS, LEASES],
     );
-    let objects = objects.into_iter().chain(records);
+    let returns = installation.accept_returns.iter().flat_map(|within| {
+        let rule = policy_rule(GROUP, &["pivots"], &["create"]);
+        namespaced_access(within, &format!("{CONTROLLER_NAME}-returns"), CONTROLLER_NAME, namespace, &[rule])
+    });
+    let objects = objects.into_iter().chain(records).chain(returns);
     let service = match installation.agents {
         AcceptedAgents::None => None,
         AcceptedAgents::Invitation(_) | AcceptedAgents::Secret(_) => Some(agents_service(namespace)),
@@ -105,9 +111,20 @@ pub fn controller_manifests(installation: &ControllerInstallation) -> Vec<Value>
 /// needs no permission where credentials, workloads or the cluster's own settings are. The namespace is not printed, so that
 /// deleting the printed objects keeps the records.
 fn record_access(name: &str, account: &str, namespace: &str, resources: &[(&str, &str)]) -> [Value; 2] {
-    let metadata = json!({"name": name, "namespace": RECORD_NAMESPACE});
     let verbs = ["get", "list", "create", "patch", "delete"];
     let rules: Vec<Value> = resources.iter().map(|(group, of)| policy_rule(group, &[*of], &verbs)).collect();
+    namespaced_access(RECORD_NAMESPACE, name, account, namespace, &rules)
+}
+
+/// Returns permissions of an account in a namespace other than its own.
+fn namespaced_access(
+    within: &str,
+    name: &str,
+    account: &str,
+    namespace: &str,
+    rules: &[Value],
+) -> [Value; 2] {
+    let metadata = json!({"name": name, "namespace": within});
     [
         json!({"apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata, "rules": rules}),
         json!({
@@ -263,7 +280,8 @@ fn set_field(object: &mut Value, name: &str, value: Value) {
 }
 
 fn controller_deployment(installation: &ControllerInstallation) -> Value {
-    let ControllerInstallation { image, namespace, replicas, agents, also_copy } = installation;
+    let ControllerInstallation { image, namespace, replicas, agents, also_copy, accept_returns } =
+        installation;
     // A container that is started again is the only one of its pod, and leads at once if the one before it did.
     let identity = format!("$({POD_UID})");
     let own = [
@@ -306,6 +324,7 @@ fn controller_deployment(installation: &ControllerInstallation) -> Value {
             .chain(listens.into_iter().flatten())
             .chain(known)
             .chain(also_copy.iter().flat_map(|part| pair("--also-copy", part)))
+            .chain(accept_returns.iter().flat_map(|namespace| pair("--accept-returns", namespace)))
             .collect(),
         env: vec![json!({"name": POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}})],
         probes: vec![("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))],
@@ -425,6 +444,7 @@ mod tests {
             replicas: 1,
             agents: AcceptedAgents::None,
             also_copy: Vec::new(),
+            accept_returns: Vec::new(),
         });
         let both = ["configmaps", "leases"];
         for (objects, expected) in [(controller, &both[..]), (agent(true), &both), (agent(false), &both[..1])]
@@ -446,5 +466,35 @@ mod tests {
                 rules.flat_map(|rule| rule["resources"].as_array().unwrap()).collect();
             assert_eq!(resources, expected);
         }
+    }
+
+    // proves: T183
+    #[test]
+    fn controller_creates_pivots_in_accepted_namespaces_only() {
+        let installed = |accept_returns: &[&str]| {
+            controller_manifests(&ControllerInstallation {
+                image: "i".to_owned(),
+                namespace: "own".to_owned(),
+                replicas: 1,
+                agents: AcceptedAgents::Secret("tls".to_owned()),
+                also_copy: Vec::new(),
+                accept_returns: accept_returns.iter().map(|name| (*name).to_owned()).collect(),
+            })
+        };
+        let creators = |objects: &[Value]| {
+            let creates = |rule: &Value| {
+                rule["resources"] == json!(["pivots"]) && rule["verbs"].to_string().contains("create")
+            };
+            let roles = objects
+                .iter()
+                .filter(|object| object["rules"].as_array().is_some_and(|rules| rules.iter().any(creates)));
+            roles.map(|role| role["metadata"]["namespace"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(creators(&installed(&[])), Vec::<Value>::new());
+        let objects = installed(&["shop"]);
+        assert_eq!(creators(&objects), ["shop"]);
+        let args = |object: &Value| object["spec"]["template"]["spec"]["containers"][0]["args"].clone();
+        let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+        assert!(args(deployment).to_string().contains(r#""--accept-returns","shop""#), "{deployment:#}");
     }
 }

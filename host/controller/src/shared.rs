@@ -22,6 +22,8 @@ pub struct Settings {
     pub record_namespace: String,
     /// Objects that every move out of the controller's cluster also copies.
     pub also_copy: BTreeSet<Part>,
+    /// Namespaces in which a suspended Pivot is created for each Cluster that one of their agents offers.
+    pub accept_returns: BTreeSet<String>,
     /// Name of the controller among the controllers of its cluster.
     pub identity: String,
     /// The most moves at work at once. As many again may wait for others.

@@ -71,6 +71,9 @@ pub(crate) struct Controlled {
     /// Accept agents with certificates of another authority: a directory with tls.crt, tls.key and ca.crt
     #[arg(long, value_name = "DIR", requires = "agents", group = "agents_known", help_heading = "Agents")]
     pub(crate) agents_tls: Option<PathBuf>,
+    /// Create a suspended Pivot in this namespace for each Cluster that one of its agents offers; can be repeated
+    #[arg(long, value_name = "NAMESPACE", requires = "agents", help_heading = "Agents")]
+    pub(crate) accept_returns: Vec<String>,
     #[command(flatten)]
     pub(crate) with: PluginArgs,
 }
@@ -99,11 +102,20 @@ pub(crate) struct ControllerManifests {
     #[arg(long, value_name = "NUMBER", default_value_t = 2)]
     pub(crate) replicas: u32,
     /// Host name under which invited agents reach the controller; can be repeated
-    #[arg(long, value_name = "HOST", conflicts_with = "agents_secret", help_heading = "Agents")]
+    #[arg(
+        long,
+        value_name = "HOST",
+        conflicts_with = "agents_secret",
+        group = "agents_known",
+        help_heading = "Agents"
+    )]
     pub(crate) agents_host: Vec<String>,
     /// Accept agents, with the certificate in this Secret of the controller's namespace
-    #[arg(long, value_name = "SECRET", help_heading = "Agents")]
+    #[arg(long, value_name = "SECRET", group = "agents_known", help_heading = "Agents")]
     pub(crate) agents_secret: Option<String>,
+    /// Create a suspended Pivot in this namespace for each Cluster that one of its agents offers; can be repeated
+    #[arg(long, value_name = "NAMESPACE", requires = "agents_known", help_heading = "Agents")]
+    pub(crate) accept_returns: Vec<String>,
     /// Also copy these objects with every move out of the cluster; can be repeated
     #[arg(long, value_name = "PART", value_parser = selector_syntax::parse_part, help_heading = "Moves")]
     pub(crate) also_copy: Vec<Part>,

@@ -15,6 +15,8 @@ mod plugins;
 #[cfg(test)]
 mod restored;
 #[cfg(test)]
+mod returned;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod suspended;

@@ -10,7 +10,7 @@ use pivot_controller::{Controller, GROUP, Metrics, Opener, Settings, VERSION};
 use pivot_core::objects::selector::Part;
 use pivot_core::{Both, GroupKind, Key, Kind, KindLabels, Object};
 use pivot_engine::{Halt, Halter, Plugins};
-use pivot_link::AgentName;
+use pivot_link::{AgentName, OfferedCluster};
 use pivot_memory::MemoryPlace;
 use pivot_places::{Budget, Place, PlaceError, Preconditions};
 use serde_json::{Value, json};
@@ -38,6 +38,9 @@ pub(crate) struct Stage {
     pub(crate) release_list_limit: usize,
     pub(crate) plugins: Plugins,
     pub(crate) kubectl_flags: Both<Vec<String>>,
+    /// Clusters that agents offer, and the namespaces whose agents may.
+    pub(crate) offers: Vec<(AgentName, BTreeSet<OfferedCluster>)>,
+    pub(crate) accept_returns: BTreeSet<String>,
     started: AtomicUsize,
 }
 
@@ -65,6 +68,7 @@ struct ByName {
     places: Vec<(&'static str, MemoryPlace)>,
     own: MemoryPlace,
     budget: Option<usize>,
+    offers: Vec<(AgentName, BTreeSet<OfferedCluster>)>,
 }
 
 #[async_trait]
@@ -86,6 +90,10 @@ impl Opener for ByName {
             Some((_, place)) => Ok(Arc::new(Distant::of(place.clone()))),
             None => Err(PlaceError::Unavailable(format!("agent {name} is not connected"))),
         }
+    }
+
+    fn list_offers(&self) -> Vec<(AgentName, BTreeSet<OfferedCluster>)> {
+        self.offers.clone()
     }
 
     fn open_own(&self) -> Arc<dyn Place> {
@@ -172,6 +180,8 @@ impl Stage {
             release_list_limit: usize::MAX,
             plugins: Plugins::default(),
             kubectl_flags: Both::default(),
+            offers: Vec::new(),
+            accept_returns: BTreeSet::new(),
             started,
         }
     }
@@ -196,12 +206,14 @@ impl Stage {
                 ],
                 own: self.home.clone(),
                 budget: self.budget,
+                offers: self.offers.clone(),
             }),
             plugins: Arc::new(move || plugins.clone()),
             settings: Settings {
                 namespace: OWN.into(),
                 record_namespace: "pivot-host-records".into(),
                 also_copy: self.also_copy.clone(),
+                accept_returns: self.accept_returns.clone(),
                 identity,
                 at_once: 10,
                 longest_wait: self.longest_wait,

@@ -12,6 +12,7 @@ fn printed_deployment_uses_its_pods_name() {
         replicas: 2,
         agents: AcceptedAgents::Invitation(vec!["a.example.com".to_owned()]),
         also_copy: vec!["Secret/keys/*:hand-on".to_owned()],
+        accept_returns: vec!["shop".to_owned()],
     });
     let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
