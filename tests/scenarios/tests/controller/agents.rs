@@ -19,6 +19,11 @@ pub(crate) fn options() -> Value {
 
 /// Installs an agent in a cluster but for its Deployment's pods; its account's kubeconfig.
 pub(crate) async fn installed(server: &Server) -> PathBuf {
+    installed_with(server, &[]).await
+}
+
+/// The same with more flags.
+pub(crate) async fn installed_with(server: &Server, more: &[&str]) -> PathBuf {
     let words = [
         "generate",
         "agent",
@@ -29,7 +34,7 @@ pub(crate) async fn installed(server: &Server) -> PathBuf {
         "--allow-namespace",
         "shop",
     ];
-    let list = Host::alone().run(&words).await.unwrap().done().unwrap();
+    let list = Host::alone().run(&[&words[..], more].concat()).await.unwrap().done().unwrap();
     server.apply_values(list["items"].as_array().unwrap().clone()).await.unwrap();
     server.kubeconfig_as(AGENT_ACCOUNT, &["system:serviceaccounts"]).unwrap()
 }

@@ -21,6 +21,8 @@ mod killed;
 #[cfg(test)]
 mod moves;
 #[cfg(test)]
+mod returns;
+#[cfg(test)]
 mod scaling;
 #[cfg(test)]
 mod soak;
