@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -10,7 +11,9 @@ use crate::host::{err, host};
 use crate::schemas;
 
 /// The component, the section's additions, and the code and hook of its only finding.
-const DEFECTS: [(&str, &str, &str, Option<&str>); 22] = [
+type Defect = (&'static str, &'static str, &'static str, Option<&'static str>);
+
+const DEFECTS: [Defect; 22] = [
     ("faulty", "config = { defect = 'undeclared-import' }", "denied", Some("check")),
     ("faulty", "config = { defect = 'undeclared-kind' }", "denied", Some("check")),
     ("faulty", "config = { defect = 'namespace' }", "denied", Some("check")),
@@ -57,27 +60,32 @@ fn scenes() -> TempDir {
     dir
 }
 
-/// The section that grants a component all it asks for, with additions.
-fn section(component: &Path, additions: &str) -> String {
+/// The section that grants a component all it asks for.
+fn section(component: &Path) -> String {
     let inspected = host(&["plugin", "inspect", component.to_str().unwrap()]).output().unwrap();
     let text = String::from_utf8(inspected.stdout).unwrap();
-    let (_, section) = text.split_once("review it:\n\n").unwrap_or_default();
-    format!("{section}\n{additions}\n")
+    text.split_once("review it:\n\n").unwrap().1.to_owned()
 }
 
 #[test]
 fn each_defect_is_the_only_finding() {
-    let dir = scenes();
-    for (name, additions, code, hook) in DEFECTS {
+    let (dir, faulty) = (scenes(), section(&pivot_guests::guest("faulty").unwrap()));
+    let find = |(index, (name, additions, code, hook)): (usize, Defect)| {
         let component = pivot_guests::guest(name).unwrap();
-        let config = dir.path().join("plugins.toml");
-        fs::write(&config, section(&component, additions)).unwrap();
+        let config = dir.path().join(format!("{index}.toml"));
+        fs::write(&config, format!("{faulty}\n{additions}\n")).unwrap();
         let config = Some(config.as_path()).filter(|_| !additions.is_empty());
         let document = check(&component, dir.path(), config, 3);
         let found = document["findings"].as_array().unwrap();
         let found: Vec<_> = found.iter().map(|one| (one["code"].as_str(), one["hook"].as_str())).collect();
         assert_eq!(found, [(Some(code), hook)], "{name} {additions}: {document:#}");
-    }
+    };
+    let all: Vec<_> = DEFECTS.into_iter().enumerate().collect();
+    thread::scope(|scope| {
+        for half in all.chunks(all.len().div_ceil(2)) {
+            scope.spawn(move || half.iter().copied().for_each(find));
+        }
+    });
 }
 
 #[test]
