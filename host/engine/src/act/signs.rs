@@ -17,6 +17,7 @@ use crate::act::provider_deployments;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::MAX_ROUNDS;
+use crate::base::requests::listing;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::base::requests::wait;
 use crate::check::awaited_signs::{self, AwaitedSigns};
@@ -91,11 +92,12 @@ async fn renew_signs(
     kind: &GroupKind,
     found: Vec<BTreeSet<Key>>,
 ) -> Result<Vec<BTreeSet<Key>>, Failure> {
-    let listing = job.target.list(job.kind(Side::Target, kind)?, None).await?;
     let mut signed = BTreeMap::new();
-    for copy in listing.objects {
-        if signs::has_sign(&copy).map_err(|error| Failure::Object(Side::Target, error))? {
-            signed.insert(copy.key(), copy);
+    for namespace in listing::select_namespaces(found.iter().flatten()) {
+        for copy in job.target.list(job.kind(Side::Target, kind)?, namespace).await?.objects {
+            if signs::has_sign(&copy).map_err(|error| Failure::Object(Side::Target, error))? {
+                signed.insert(copy.key(), copy);
+            }
         }
     }
     let mut sets = Vec::new();

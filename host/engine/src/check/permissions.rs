@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::objects::names;
+use pivot_core::plan::Step;
 use pivot_core::plugins::hooks::Hook;
 use pivot_core::plugins::reach::{EVERYWHERE, is_read};
 use pivot_core::records::route::{Ends, Route};
@@ -17,6 +18,7 @@ use crate::base::job::Job;
 use crate::base::kinds::Kinds;
 use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::stop::Stop;
+use crate::base::requests::listing;
 use crate::base::requests::side::Handle;
 use crate::base::setup::Setup;
 use crate::check::{awaited_signs, blocking_owners, guard};
@@ -185,6 +187,18 @@ fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>,
     if job.options.guard {
         source.extend(guard::list_needed());
         target.extend(guard::list_needed());
+    }
+    for side in [Side::Source, Side::Target] {
+        // Controllers act on no core kind, so no run waits for one.
+        let may_wait = |step: &Step| {
+            let waits = side == Side::Target || step.treatment().can_be_paused();
+            Ok(waits && !step.key.group_kind.group.is_empty())
+        };
+        for (kind, keys) in snapshot.keys_by_kind(job, side, may_wait)? {
+            if listing::select_namespaces(&keys).contains(&None) {
+                needed.get_mut(side).extend(["list", "watch"].map(|verb| access_to(verb, &kind, None)));
+            }
+        }
     }
     Ok(needed)
 }

@@ -15,7 +15,7 @@ use pivot_places::{Access, DirectoryPlace, Place, PlaceError};
 use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
-use crate::{dangling, run};
+use crate::{dangling, run, signs};
 
 async fn refused(stage: &Stage, exit: Exit, code: &str) {
     let (source, target) = (picture(&stage.source), picture(&stage.target));
@@ -255,8 +255,42 @@ async fn print_permissions(stage: &Stage, side: Side) -> [BTreeSet<Access>; 2] {
     [printed.needed, printed.checks]
 }
 
+async fn deny_reads(place: &MemoryPlace, is_denied: impl Fn(&Access) -> bool + Send + Sync + 'static) {
+    let kinds = place.kinds().await.unwrap();
+    place.on_call(move |verb, key| {
+        let verb = verb.trim_end_matches("-meta").to_owned();
+        let is_read = ["get", "list", "watch"].contains(&&*verb);
+        let kind = kinds.iter().find(|kind| kind.group_kind == key.group_kind).filter(|_| is_read)?;
+        let access = Access {
+            verb: verb.into(),
+            group: kind.group_kind.group.clone(),
+            resource: kind.plural.clone(),
+            subresource: "".into(),
+            namespace: key.namespace.clone(),
+        };
+        is_denied(&access).then(|| Fault::Before(PlaceError::Forbidden(access.to_string())))
+    });
+}
+
+/// A kind of more than eight namespaces is listed and watched in the whole cluster.
 #[tokio::test(start_paused = true)]
-async fn moves_need_no_permission_of_a_check() {
+async fn no_run_needs_permissions_of_checks() {
+    for namespaces in [2, 9] {
+        let stage = signs::stage_in_namespaces(namespaces);
+        let [from, _] = print_permissions(&stage, Side::Source).await;
+        let [to, _] = print_permissions(&stage, Side::Target).await;
+        deny_reads(&stage.source, move |access| !from.contains(access)).await;
+        deny_reads(&stage.target, move |access| !to.contains(access)).await;
+        let stop = run::start(stage.setup()).await.unwrap_err();
+        assert!(matches!(stop.failure, Failure::NotSeen(_)), "{namespaces}: {stop}");
+        let controllers = signs::controllers(&stage.target, &signs::NAMESPACES);
+        run::resume(stage.setup()).await.unwrap_or_else(|stop| panic!("{namespaces}: {stop}"));
+        controllers.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn plans_need_no_permission_of_a_check() {
     let mut stage = dangling::stage();
     stage.options.scope = Scope::new(Namespaces::All);
     let kinds = ["VSphereClusterIdentity.infrastructure.cluster.x-k8s.io", "Secret"];
@@ -274,17 +308,8 @@ async fn moves_need_no_permission_of_a_check() {
         assert_eq!(checks.contains(&looked_up), side == Side::Target, "{checks:?}");
         assert!(needed.is_disjoint(&checks), "{side}: {needed:?}");
         for access in checks {
-            let kinds = place.kinds().await.unwrap();
-            place.on_call({
-                let access = access.clone();
-                move |verb, key| {
-                    let kind = kinds.iter().find(|kind| kind.group_kind == key.group_kind)?;
-                    let is_denied = verb.trim_end_matches("-meta") == access.verb
-                        && (&kind.plural, &kind.group_kind.group) == (&access.resource, &access.group)
-                        && key.namespace == access.namespace;
-                    is_denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
-                }
-            });
+            let denied = access.clone();
+            deny_reads(place, move |access| *access == denied).await;
             run::plan(stage.setup()).await.unwrap_or_else(|stop| panic!("{side}: {access}: {stop}"));
             place.on_call(|_, _| None);
         }

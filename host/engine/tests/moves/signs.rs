@@ -19,12 +19,28 @@ use crate::crash::{die_at, revive};
 use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, key, picture, under_way};
 
+pub(crate) const NAMESPACES: [&str; 9] = ["ns", "b", "c", "d", "e", "f", "g", "h", "i"];
+
 /// A Cluster and two Machines, whose controllers reported the pause in the source.
 pub(crate) fn stage() -> Stage {
     let mut stage = Stage::empty();
     stage.options.accept.remove(Risk::TakeoverUnchecked);
     stage.options.takeover_timeout = Duration::from_secs(300);
     add_cluster(&stage, "ns");
+    stage
+}
+
+/// The stage in some of these namespaces, which both sides have.
+pub(crate) fn stage_in_namespaces(count: usize) -> Stage {
+    let mut stage = stage();
+    stage.options.scope = Scope::new(Namespaces::All);
+    for namespace in &NAMESPACES[..count] {
+        stage.source.add_namespace(namespace);
+        stage.target.add_namespace(namespace);
+        if *namespace != "ns" {
+            add_cluster(&stage, namespace);
+        }
+    }
     stage
 }
 

@@ -88,6 +88,12 @@ enum Detail {
 /// hundreds of them, each with some fifty kinds to list.
 const MAX_SEPARATE_LISTS: usize = 8;
 
+/// Returns the namespaces in which to list objects of one kind; none stands for the whole cluster.
+pub(crate) fn select_namespaces<'a>(keys: impl IntoIterator<Item = &'a Key>) -> BTreeSet<Option<&'a str>> {
+    let namespaces: BTreeSet<_> = keys.into_iter().map(|key| key.namespace.as_deref()).collect();
+    if namespaces.len() > MAX_SEPARATE_LISTS { BTreeSet::from([None]) } else { namespaces }
+}
+
 async fn list_all(
     handle: &Handle,
     limit: usize,

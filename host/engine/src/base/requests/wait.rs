@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::try_join_all;
+use futures::stream::{self, BoxStream};
 use pivot_core::{Key, Kind, Object};
 use pivot_places::{Event, PlaceError};
 use tokio::time::Instant;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 use crate::base::events::{Awaited, Watcher};
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::halt::Halter;
+use crate::base::requests::listing::select_namespaces;
 use crate::base::requests::parking::Parking;
 use crate::base::requests::reports::Reports;
 use crate::base::requests::side::Handle;
@@ -165,23 +167,29 @@ async fn wait_for_objects_of_kind(
     progress: &Mutex<Progress<'_>>,
     lacks: &Lacks<'_>,
 ) -> Result<(), Failure> {
-    let namespace = common_namespace(lock(progress).sets_of.keys().copied());
+    let namespaces = select_namespaces(lock(progress).sets_of.keys().copied());
     let is_wanted = |key: &Key| lock(progress).find(key).is_some();
     loop {
-        let listing = handle.list(kind, namespace).await?;
-        let objects = listing.objects.iter().filter(|object| is_wanted(&object.key()));
-        let seen = objects.map(|object| Ok((object.key(), lacks(object)?)));
-        let seen = seen.collect::<Result<BTreeMap<_, _>, Failure>>()?;
+        let (mut seen, mut versions) = (BTreeMap::new(), Vec::new());
+        for &namespace in &namespaces {
+            let listing = handle.list(kind, namespace).await?;
+            for object in listing.objects.iter().filter(|object| is_wanted(&object.key())) {
+                seen.insert(object.key(), lacks(object)?);
+            }
+            // The wait may last minutes: it keeps no list of whole objects.
+            versions.push((namespace, listing.resource_version));
+        }
         lock(progress).replace(seen);
         if lock(progress).open == 0 {
             return Ok(());
         }
-        let version = listing.resource_version.clone();
-        // The wait may last minutes, and the list has whole objects.
-        drop(listing);
-        let watch = handle.retry(|| handle.place.watch(kind, namespace, &version)).await;
-        let mut events = match watch {
-            Ok(events) => events,
+        let watches = versions
+            .iter()
+            .map(|(namespace, version)| handle.retry(|| handle.place.watch(kind, *namespace, version)));
+        // None shows that a watch ended.
+        let until_end = |events: BoxStream<'static, _>| events.map(Some).chain(stream::iter([None]));
+        let mut events = match try_join_all(watches).await {
+            Ok(watches) => stream::select_all(watches.into_iter().map(until_end)),
             Err(PlaceError::Expired(_)) => {
                 tokio::time::sleep(RELIST_DELAY).await;
                 continue;
@@ -191,7 +199,7 @@ async fn wait_for_objects_of_kind(
             }
         };
         // A watch that ends or fails is restarted with a list, so no event is missed in between.
-        while let Some(Ok(event)) = events.next().await {
+        while let Some(Some(Ok(event))) = events.next().await {
             match event {
                 Event::Applied(object) if is_wanted(&object.key()) => {
                     let now = lacks(&object)?;
@@ -206,11 +214,4 @@ async fn wait_for_objects_of_kind(
         }
         tokio::time::sleep(RELIST_DELAY).await;
     }
-}
-
-/// The namespace that all keys share, if they do.
-fn common_namespace<'a>(keys: impl Iterator<Item = &'a Key>) -> Option<&'a str> {
-    let mut namespaces = keys.map(|key| key.namespace.as_deref());
-    let first = namespaces.next().flatten();
-    if namespaces.all(|namespace| namespace == first) { first } else { None }
 }
