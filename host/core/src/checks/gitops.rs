@@ -11,12 +11,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::discovery::inventory::Inventory;
 use crate::messages::grouping::MAX_LISTED_NAMES;
 use crate::messages::refusal::{Refusal, some_of};
 use crate::messages::remedy::Remedy;
 use crate::messages::shell::Kubectl;
-use crate::plan::Plan;
 use crate::request::validate::find_name_error;
 use crate::{GroupKind, Key, Object, ObjectError, Side};
 
@@ -178,15 +176,14 @@ pub struct Owned {
     pub labelled: Vec<Key>,
 }
 
-/// Returns the owners of the objects that move, each with these objects.
-pub fn find_owners(inventory: &Inventory, plan: &Plan) -> BTreeMap<Key, Owned> {
+/// Returns the owners of objects that move, each with these objects.
+pub fn find_owners<'a>(moved: impl IntoIterator<Item = &'a Object>) -> BTreeMap<Key, Owned> {
     let mut owners: BTreeMap<Key, Owned> = BTreeMap::new();
-    for step in plan.moved_steps() {
-        let Some(object) = inventory.get(step.object) else { continue };
+    for object in moved {
         if let Some(owner) = find_owner(object) {
-            owners.entry(owner).or_default().marked.push(step.key.clone());
+            owners.entry(owner).or_default().marked.push(object.key());
         } else if let Some(owner) = find_labelled_owner(object) {
-            owners.entry(owner).or_default().labelled.push(step.key.clone());
+            owners.entry(owner).or_default().labelled.push(object.key());
         }
     }
     owners

@@ -137,7 +137,7 @@ impl Risk {
                 "gitops",
                 Kinds::Each,
                 Extent::Run,
-                &[Move, StartHandover, Plan, Resume, Pivot],
+                &[Move, StartHandover, FinishHandover, Plan, Resume, Pivot],
                 "GitOps owners of these kinds may create moved objects again in the source",
             ),
             Self::AlreadyPaused => Row(

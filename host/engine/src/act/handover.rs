@@ -34,7 +34,7 @@ use crate::base::plugins::calls;
 use crate::base::plugins::view::PluginView;
 use crate::base::requests::side_by_side::{self, OBJECTS};
 use crate::base::state::journal::{Imports, Journal};
-use crate::check::{evidence, new_dependents};
+use crate::check::{evidence, gitops, new_dependents};
 
 /// Longest text from a record that is printed, in characters.
 const MAX_PRINTED_CHARS: usize = 200;
@@ -85,10 +85,12 @@ pub(crate) async fn commit_import(
 ) -> Result<(), Failure> {
     let imports = find_imports(job, journal, contents).await?;
     let accepted = job.options.accept.kinds(Risk::CopyChanged).clone();
+    let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
     tokio::try_join!(
         pausing::check_still_paused(job, list),
         check_as_copied(job, list, known),
         new_dependents::refuse_new_dependents(job, list, journal.created_at()),
+        gitops::check_no_active_owners(job, known, deleted.filter_map(|entry| known.get_by_key(&entry.key))),
     )?;
     imported::check_copies(job, list, known, &imports, &accepted).await?;
     calls::wait_for_checks(job, &PluginView::from_list(list), Point::AfterResume).await?;

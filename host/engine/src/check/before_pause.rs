@@ -113,7 +113,7 @@ pub(crate) async fn check_all(
     ) = tokio::try_join!(
         of_providers,
         refuse_dependents_lost(job, snapshot),
-        refuse_active_owners(job, snapshot),
+        refuse_active_owners(job, &snapshot.inventory, snapshot.moved_objects()),
         target,
         existing::find_existing(job, snapshot),
         warn_without_schedulable_node(job),

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use futures::FutureExt;
 use pivot_core::checks::dangling::{Referent, Search};
 use pivot_core::checks::providers::Provider;
+use pivot_core::discovery::inventory::Inventory;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::risk::Risk;
 use pivot_core::{Key, Object, Side};
@@ -100,13 +101,13 @@ pub(crate) fn remove_accepted(job: &Job, risk: Risk, mut refusals: Vec<Refusal>)
 
 /// Compares a referent on both sides.
 async fn compare(job: &Job, snapshot: &Snapshot, referent: &Referent) -> Result<Comparison, Failure> {
-    let object = match look_up(job, snapshot, Side::Source, &referent.source).await? {
+    let object = match look_up(job, &snapshot.inventory, Side::Source, &referent.source).await? {
         Lookup::At(object) => object,
         // The reference leads nowhere in the source, either.
         Lookup::Absent => return Ok(Comparison::NothingWrong),
         Lookup::Unreadable => return Ok(Comparison::Unreadable),
     };
-    Ok(match look_up(job, snapshot, Side::Target, &referent.target).await? {
+    Ok(match look_up(job, &snapshot.inventory, Side::Target, &referent.target).await? {
         // Anyone who controls the target could guess the content of an object that the Pivot's author can't read.
         Lookup::At(_) if job.options.confined == Some(Side::Source) && object.meta.namespace.is_none() => {
             Comparison::NothingWrong
@@ -121,7 +122,7 @@ async fn compare(job: &Job, snapshot: &Snapshot, referent: &Referent) -> Result<
 /// Looks up the first object that exists.
 pub(crate) async fn look_up(
     job: &Job,
-    snapshot: &Snapshot,
+    inventory: &Inventory,
     side: Side,
     keys: &[Key],
 ) -> Result<Lookup, Failure> {
@@ -134,7 +135,7 @@ pub(crate) async fn look_up(
             found = Lookup::Unreadable;
             continue;
         }
-        if let Some(object) = snapshot.inventory.get_by_key(key).filter(|_| side == Side::Source) {
+        if let Some(object) = inventory.get_by_key(key).filter(|_| side == Side::Source) {
             return Ok(Lookup::At(Box::new(object.clone())));
         }
         match job.handle(side).get(kind, key).await {

@@ -29,7 +29,7 @@ pub(crate) async fn check_source(job: &Job, snapshot: &Snapshot, known: Vec<Refu
     let (dangling, (lost, _), active, ()) = tokio::try_join!(
         refuse_dangling(job, snapshot, Some(&snapshot.providers)),
         refuse_dependents_lost(job, snapshot),
-        refuse_active_owners(job, snapshot),
+        refuse_active_owners(job, &snapshot.inventory, snapshot.moved_objects()),
         warn_of_outdated_versions(job, snapshot),
     )?;
     refusals.extend(lost.into_iter().chain(active));

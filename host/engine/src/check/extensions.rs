@@ -68,7 +68,7 @@ type Labels = BTreeMap<String, String>;
 impl Reading<'_> {
     async fn check_named(&mut self, config: &Key, handlers: &[Handler]) -> Result<Option<Refusal>, Failure> {
         // If a cluster hasn't it, the move changes nothing. Files have only objects that were copied into them.
-        let in_source = look_up(self.job, self.snapshot, Side::Source, from_ref(config)).await?;
+        let in_source = look_up(self.job, &self.snapshot.inventory, Side::Source, from_ref(config)).await?;
         if matches!(in_source, Lookup::Absent) && self.job.source.capabilities().judges {
             return Ok(None);
         }
@@ -100,7 +100,7 @@ impl Reading<'_> {
 
     async fn look_up_in_target(&mut self, config: &Key) -> Result<Lookup, Failure> {
         let is_served = self.job.kinds.target.contains_key(&config.group_kind);
-        let found = look_up(self.job, self.snapshot, Side::Target, from_ref(config)).await?;
+        let found = look_up(self.job, &self.snapshot.inventory, Side::Target, from_ref(config)).await?;
         if is_served && !matches!(found, Lookup::Unreadable) {
             return Ok(found);
         }
@@ -129,7 +129,7 @@ impl Reading<'_> {
             if matches!(found, Lookup::Absent) {
                 found = match options.confined == Some(*side) && is_outside {
                     true => Lookup::Unreadable,
-                    false => look_up(self.job, self.snapshot, *side, from_ref(&key)).await?,
+                    false => look_up(self.job, &self.snapshot.inventory, *side, from_ref(&key)).await?,
                 };
             }
         }

@@ -4,39 +4,51 @@
 
 use futures::FutureExt;
 use pivot_core::checks::gitops::{find_owners, refuse_active_owner};
+use pivot_core::discovery::inventory::Inventory;
 use pivot_core::messages::grouping::MAX_LISTED_NAMES;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::risk::Risk;
-use pivot_core::{Key, Side};
+use pivot_core::{Key, Object, Side};
 
 use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::check::dangling::{Lookup, look_up, remove_accepted};
-use crate::read::snapshot::Snapshot;
 
 /// Refuses to delete what an owner would create again.
-pub(crate) async fn refuse_active_owners(job: &Job, snapshot: &Snapshot) -> Result<Vec<Refusal>, Failure> {
-    let (refusals, warning) = look_up_owners(job, snapshot).await?;
+pub(crate) async fn refuse_active_owners(
+    job: &Job,
+    inventory: &Inventory,
+    moved: impl Iterator<Item = &Object>,
+) -> Result<Vec<Refusal>, Failure> {
+    let (refusals, warning) = look_up_owners(job, inventory, moved).await?;
     warning.into_iter().for_each(|warning| job.report(warning));
     Ok(refusals)
 }
 
 /// Checks once more, right before the point of no return, whether an owner is active: a user may have resumed it.
-pub(crate) async fn check_no_active_owners(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
-    let (refusals, _) = look_up_owners(job, snapshot).await?;
+pub(crate) async fn check_no_active_owners(
+    job: &Job,
+    inventory: &Inventory,
+    moved: impl Iterator<Item = &Object>,
+) -> Result<(), Failure> {
+    let (refusals, _) = look_up_owners(job, inventory, moved).await?;
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
 /// Returns the refusals because of active owners, and a warning of owners that can't be judged.
-async fn look_up_owners(job: &Job, snapshot: &Snapshot) -> Result<(Vec<Refusal>, Option<Event>), Failure> {
+async fn look_up_owners(
+    job: &Job,
+    inventory: &Inventory,
+    moved: impl Iterator<Item = &Object>,
+) -> Result<(Vec<Refusal>, Option<Event>), Failure> {
     if !job.route.deletes_from_source() {
         return Ok((Vec::new(), None));
     }
-    let owners = find_owners(&snapshot.inventory, &snapshot.plan);
+    let owners = find_owners(moved);
     let looks = owners.keys().map(|owner| -> Work<'_, (&Key, Lookup)> {
-        async move { Ok((owner, look_up(job, snapshot, Side::Source, std::slice::from_ref(owner)).await?)) }
+        async move { Ok((owner, look_up(job, inventory, Side::Source, std::slice::from_ref(owner)).await?)) }
             .boxed()
     });
     let mut found = side_by_side::try_all(OBJECTS, looks.collect()).await?;

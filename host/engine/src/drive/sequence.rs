@@ -316,7 +316,11 @@ impl ActiveMove {
             let (comparison, (), ()) = tokio::try_join!(
                 commit::compare_sides(&job, &copies),
                 before_pause::check_no_dependents_lost(&job, &copies.snapshot),
-                gitops::check_no_active_owners(&job, &copies.snapshot)
+                gitops::check_no_active_owners(
+                    &job,
+                    &copies.snapshot.inventory,
+                    copies.snapshot.moved_objects()
+                )
             )?;
             match comparison {
                 SideComparison::Same => return Ok(copies),

@@ -76,6 +76,11 @@ impl Snapshot {
         places
     }
 
+    /// Returns the objects that move.
+    pub(crate) fn moved_objects(&self) -> impl Iterator<Item = &Object> {
+        self.plan.moved_steps().filter_map(|step| self.inventory.get(step.object))
+    }
+
     /// Returns the keys of the wanted steps, by kind as a side serves it.
     pub(crate) fn keys_by_kind(
         &self,

@@ -12,8 +12,8 @@ use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::clusters::Notes;
-use crate::run;
 use crate::stage::{CLUSTERS, Stage, body, is_record, key, kind, picture};
+use crate::{handover, run};
 
 const GROUP: &str = "kustomize.toolkit.fluxcd.io";
 
@@ -79,12 +79,13 @@ async fn active_owners_are_accepted_by_kind() {
     run::start(stage.setup()).await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-async fn owners_resumed_meanwhile_stop_before_commit() {
+fn suspend(source: &MemoryPlace, is_suspended: bool) {
+    source.edit(&owner(), |body| body["spec"] = json!({"suspend": is_suspended})).unwrap();
+}
+
+/// Moves until an owner, which a user resumes meanwhile, stops the move.
+async fn stop_by_owner() -> Stage {
     let stage = stage_with_owner();
-    let suspend = |source: &MemoryPlace, is_suspended: bool| {
-        source.edit(&owner(), |body| body["spec"] = json!({"suspend": is_suspended})).unwrap();
-    };
     suspend(&stage.source, true);
     let source = stage.source.clone();
     stage.target.on_call(move |verb, key| {
@@ -97,10 +98,31 @@ async fn owners_resumed_meanwhile_stop_before_commit() {
     assert_eq!((stop.exit, stop.phase), (Exit::PartWay, Some(Phase::Copied)), "{stop}");
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
     assert_eq!(refusals[0].code, "gitops-active");
-    let mut setup = stage.setup();
-    assert_eq!(run::resume(setup.clone()).await.unwrap_err().exit, Exit::PartWay);
-    setup.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
-    run::resume(setup).await.unwrap();
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_resumed_meanwhile_stop_before_commit() {
+    let mut stage = stop_by_owner().await;
+    assert_eq!(run::resume(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
+    stage.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
+    run::resume(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_resumed_meanwhile_stop_handovers() {
+    let mut stage = stage_with_owner();
+    suspend(&stage.source, true);
+    let files = handover::handed_over(&stage).await;
+    run::start(handover::importing(&stage, files.path())).await.unwrap();
+    suspend(&stage.source, false);
+    let before = (picture(&stage.source), picture(&stage.target));
+    let stop = run::resume(handover::imported(&stage)).await.unwrap_err();
+    assert_eq!((handover::code(&stop), stop.exit), ("gitops-active", Exit::PartWay), "{stop}");
+    assert_eq!((picture(&stage.source), picture(&stage.target)), before, "nothing is changed");
+    stage.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
+    run::resume(handover::imported(&stage)).await.unwrap();
+    assert!(stage.source.body(&handover::cluster()).is_none());
 }
 
 #[tokio::test(start_paused = true)]
