@@ -6,7 +6,7 @@ use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
 use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key, KindLabels};
-use pivot_engine::{Exit, Failure};
+use pivot_engine::{Exit, Failure, Next};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
@@ -98,6 +98,7 @@ async fn stop_by_owner() -> Stage {
     assert_eq!((stop.exit, stop.phase), (Exit::PartWay, Some(Phase::Copied)), "{stop}");
     let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
     assert_eq!(refusals[0].code, "gitops-active");
+    assert_eq!(stop.next, [Next::Resume, Next::Rollback]);
     stage
 }
 
@@ -107,6 +108,15 @@ async fn owners_resumed_meanwhile_stop_before_commit() {
     assert_eq!(run::resume(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
     stage.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
     run::resume(stage.setup()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn moves_that_owners_stopped_roll_back() {
+    let (stage, fresh) = (stop_by_owner().await, stage_with_owner());
+    suspend(&fresh.source, false);
+    run::rollback(stage.setup()).await.unwrap();
+    assert_eq!(picture(&stage.source), picture(&fresh.source));
+    assert!(picture(&stage.target).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
