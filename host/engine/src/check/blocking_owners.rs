@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
-use pivot_core::Side;
 use pivot_core::plan::Step;
+use pivot_core::{OwnerReference, Side};
 use pivot_places::{Access, PlaceError};
 
 use crate::base::job::Job;
@@ -54,17 +54,32 @@ pub(super) async fn is_enforced(
     let probes = probes.map(|(_, step)| {
         async move {
             let mut owners = copy_body::list_owners(job, step, snapshot.object(step)?)?;
-            let asked = dry_run::create_without_effect(job, snapshot, step, &owners, missing).await?;
-            if !matches!(asked.answer, Err(PlaceError::Forbidden(_))) {
+            if !is_forbidden(job, snapshot, step, &owners, missing).await? {
                 return Ok(false);
             }
             // Webhooks deny creates, too, and answers about Secrets don't say why.
             owners.iter_mut().for_each(|owner| owner.block_owner_deletion = None);
-            let asked = dry_run::create_without_effect(job, snapshot, step, &owners, missing).await?;
-            Ok(!matches!(asked.answer, Err(PlaceError::Forbidden(_))))
+            Ok(!is_forbidden(job, snapshot, step, &owners, missing).await?)
         }
         .boxed()
     });
     let enforced = side_by_side::try_all(DRY_RUNS, probes.collect()).await?;
     Ok(enforced.contains(&true))
+}
+
+async fn is_forbidden(
+    job: &Job,
+    snapshot: &Snapshot,
+    step: &Step,
+    owners: &[OwnerReference],
+    missing: &BTreeSet<String>,
+) -> Result<bool, Failure> {
+    match dry_run::create_without_effect(job, snapshot, step, owners, missing).await?.answer {
+        Err(PlaceError::Forbidden(_)) => Ok(true),
+        // A server that doesn't answer decides nothing.
+        Err(error) if error.is_transient() => {
+            Err(job.target.request_failure("asking about", Some(&step.key), error))
+        }
+        _ => Ok(false),
+    }
 }

@@ -208,6 +208,10 @@ async fn rights_that_are_missing() {
     refused(&stage, Exit::Refused, "rights-missing").await;
 }
 
+fn deny() -> PlaceError {
+    PlaceError::Forbidden("no".into())
+}
+
 #[tokio::test(start_paused = true)]
 async fn finalizer_permissions_count_only_where_enforced() {
     let finalizers = pivot_places::Access {
@@ -223,24 +227,27 @@ async fn finalizer_permissions_count_only_where_enforced() {
             |body: &mut Value| body["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = json!(true);
         stage.source.edit(&object, blocking).unwrap();
         stage.target.add_namespace("ns").deny(finalizers.clone());
-        let deny = |denials: usize| {
+        let fail = |find_error: fn(usize) -> Option<PlaceError>| {
             let (object, asked) = (object.clone(), AtomicUsize::new(0));
             stage.target.on_call(move |verb, key| {
                 let is_asked = verb == "dry-run create" && *key == object;
-                let is_denied = is_asked && asked.fetch_add(1, Ordering::SeqCst) < denials;
-                is_denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+                let error = is_asked.then(|| asked.fetch_add(1, Ordering::SeqCst)).and_then(find_error);
+                error.map(Fault::Before)
             });
         };
         // The server accepts a reference that doesn't block.
-        deny(1);
+        fail(|asked| (asked == 0).then(deny));
         let stop = run::start(stage.setup()).await.unwrap_err();
         let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
         assert_eq!(refusals.iter().map(|refusal| refusal.code).collect::<Vec<_>>(), ["rights-missing"]);
         let message = "no permission to update machines.cluster.x-k8s.io/finalizers in namespace ns";
         assert!(refusals[0].message.starts_with(message), "{refusals:?}");
 
+        fail(|asked| Some(if asked == 0 { deny() } else { PlaceError::Unavailable("down".into()) }));
+        assert_eq!(run::plan(stage.setup()).await.unwrap_err().exit, Exit::Unreachable);
+
         // A webhook denies the object whatever its references are.
-        deny(usize::MAX);
+        fail(|_| Some(deny()));
         let printed = pivot_engine::run::permissions(stage.setup(), Side::Target).await.unwrap();
         assert!(printed.needed.contains(&finalizers), "{:?}", printed.needed);
         run::start(stage.setup()).await.unwrap();
