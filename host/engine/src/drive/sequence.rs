@@ -338,7 +338,9 @@ impl ActiveMove {
             let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
             copies = brought;
             if !changed {
-                // Versions changed, contents did not: controllers touch the status of paused objects, too.
+                // Versions changed, contents did not: controllers touch the status of paused objects, too. The pause took time.
+                let snapshot = &copies.snapshot;
+                gitops::check_no_active_owners(&job, &snapshot.inventory, snapshot.moved_objects()).await?;
                 return Ok(copies);
             }
             let awaited = signs::select_signs(&job, &copies)?;
