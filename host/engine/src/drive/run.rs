@@ -11,7 +11,7 @@ use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
 use pivot_core::plan::Plan;
 use pivot_core::records::plugin_set::PluginSet;
-use pivot_core::records::record::Record;
+use pivot_core::records::record::{Phase, Record};
 use pivot_core::{Both, Side};
 use tracing::{Instrument, Span, field, info_span};
 
@@ -44,8 +44,9 @@ use crate::read::{explain_empty, planning};
 
 /// Returns the plan of a move, or the problems that prevent it. Changes nothing.
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
+    let mut begun = None;
     let result = async {
-        let (_, snapshot, target) = read_and_check(setup.clone()).await?;
+        let (_, snapshot, target) = read_and_check(setup.clone(), &mut begun).await?;
         let TargetState { mut in_target, mut changes, .. } = target;
         let mut plan = Arc::unwrap_or_clone(snapshot.plan);
         for step in &mut plan.steps {
@@ -56,14 +57,17 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     };
     match result.await {
         Ok(plan) => Ok(plan),
-        Err(failure) => Err(permissions::name_all_missing(&setup, stop_without_move(failure)).await),
+        Err(failure) => {
+            let stop = permissions::name_all_missing(&setup, stop_without_move(failure)).await;
+            Err(Stop { phase: begun, ..stop })
+        }
     }
 }
 
 /// Returns the permissions that the move needs on one side. Changes nothing.
 pub async fn permissions(setup: Setup, side: Side) -> Result<Permissions, Stop> {
     let result = async {
-        let (active, snapshot, target) = read_and_check(setup.clone()).await?;
+        let (active, snapshot, target) = read_and_check(setup.clone(), &mut None).await?;
         Permissions::for_plan(&active.job, &snapshot, &target.new_namespaces, side).await
     };
     match result.await {
@@ -72,9 +76,13 @@ pub async fn permissions(setup: Setup, side: Side) -> Result<Permissions, Stop> 
     }
 }
 
-/// Reads both sides, and makes and checks a plan.
-async fn read_and_check(setup: Setup) -> Result<(ActiveMove, Snapshot, TargetState), Failure> {
+/// Reads both sides, and makes and checks a plan. `begun` becomes the phase of the move under way with the same scope.
+async fn read_and_check(
+    setup: Setup,
+    begun: &mut Option<Phase>,
+) -> Result<(ActiveMove, Snapshot, TargetState), Failure> {
     let (active, snapshot, first_reads) = read_plan(setup, None).await?;
+    *begun = active.journal.phase();
     let target = before_pause::check_all(&active.job, &snapshot, &first_reads).await?;
     // Nothing was read of a target that isn't named, and nothing is paused.
     if active.job.route.target_runs() {

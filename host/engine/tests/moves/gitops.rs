@@ -105,6 +105,8 @@ async fn stop_by_owner() -> Stage {
 #[tokio::test(start_paused = true)]
 async fn owners_resumed_meanwhile_stop_before_commit() {
     let mut stage = stop_by_owner().await;
+    let stop = run::plan(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.phase, stop.passes()), (Some(Phase::Copied), false), "no wait begins");
     assert_eq!(run::resume(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
     stage.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
     run::resume(stage.setup()).await.unwrap();
