@@ -29,7 +29,6 @@ use crate::check::before_pause::{self, TargetState};
 use crate::check::permissions::{self, Permissions};
 use crate::check::{approved, from_manifests};
 use crate::drive::begin::{begin_move, new_move_id};
-use crate::drive::left_guards::warn_of_left_guards;
 use crate::drive::open::{Opened, open_for_writing, open_sides};
 use crate::drive::report::{Report, Status};
 use crate::drive::rollback::RolledBack;
@@ -97,21 +96,19 @@ pub(crate) async fn read_plan(
     absent: Option<Side>,
 ) -> Result<(ActiveMove, Snapshot, FirstReads), Failure> {
     let opened = open_sides(&setup, absent).await?;
-    let (moves, first) = tokio::join!(opened.read_visible_moves(), begin_reading(&setup, &opened));
+    let read_moves = async {
+        match absent {
+            None => opened.read_visible_moves().await,
+            // Nothing shows how far a move is whose target isn't asked.
+            Some(_) => Ok(Moves::default()),
+        }
+    };
+    let (moves, first) = tokio::join!(read_moves, begin_reading(&setup, &opened));
     let moves = moves?;
-    if absent.is_none() {
-        status::report_moves(&setup, &moves, None);
-    } else {
-        let under_way = status::describe_moves(&moves, None);
-        warn_of_left_guards(&setup, &opened, |id| under_way.iter().any(|one| one.record.move_id == id)).await;
-    }
+    status::report_moves(&setup, &moves, None);
     // A move that was begun from other files is a different move, with different copies.
-    let mut found =
+    let found =
         moves.of_scope(&setup.options.scope).filter(|found| !found.other_files && !found.has_ended).cloned();
-    if absent.is_some() {
-        // Nothing shows how far a move is whose target isn't asked. It is only reported.
-        found = None;
-    }
     let id = new_move_id(&setup, &opened);
     let plugins = setup.wait_for_plugins().await?;
     let active = begin_move(setup, Command::Start, &plugins, opened, found, id, None)?;

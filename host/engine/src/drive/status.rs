@@ -140,7 +140,7 @@ async fn read_moves(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Move
 }
 
 /// Returns the state of moves. `missing` is the side that the user did not name.
-pub(crate) fn describe_moves(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
+fn describe_moves(moves: &Moves, missing: Option<Side>) -> Vec<MoveStatus> {
     moves.0.iter().filter_map(|found| describe_move(found, missing)).collect()
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::asked::UnderWay;
 use crate::clusters::Notes;
-use crate::stage::{CLUSTERS, Stage, key, kind, picture};
+use crate::stage::{CLUSTERS, Stage, is_record, key, kind, picture};
 use crate::{dangling, gitops, plugins, run};
 
 const DEFINITIONS: &str = "apiextensions.k8s.io";
@@ -199,6 +199,19 @@ async fn stage_committed_move() -> Stage {
 async fn committed_move_hides_nothing() {
     let (codes, _) = diagnose(&stage_committed_move().await).await;
     assert_eq!(codes, ["paused-by-other-move"; 2], "the Cluster and its class");
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_records_hide_no_problems() {
+    let stage = stage_committed_move().await;
+    let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+    stage.source.edit(&record, |body| body["data"] = json!({})).unwrap();
+    let (codes, warnings) = diagnose(&stage).await;
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(
+        codes == ["paused-by-other-move"; 2] && warning.starts_with("moves-unreadable: "),
+        "{codes:?} {warning}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
