@@ -278,11 +278,12 @@ fn key_of_kind(kind: &str, namespace: Option<&str>, name: &str) -> Key {
     Key::new(GroupKind::new(group, kind), namespace, name)
 }
 
-/// Returns true for the configuration of a Machine, which is rendered only once.
+/// Returns true for the rendered configuration of a Machine. Its provider renders it only once.
 fn is_used_up(object: &Object) -> bool {
     let is_of_pool = |owner: &OwnerReference| owner.group_kind().is(GROUP_CLUSTER, "MachinePool");
     object.kind.group_kind.is(BOOTSTRAP, "KubeadmConfig")
         && !object.meta.owner_references.iter().any(is_of_pool)
+        && object.value().is_ok_and(|body| body.pointer("/status/dataSecretName").is_some())
 }
 
 fn is_created_by_provider(key: &Key) -> bool {

@@ -160,6 +160,11 @@ fn each_row_names_what_is_missing() {
         ),
         ("KubeadmConfig ns/p", of_pool("files", "contentFrom"), "Secret ns/x"),
         ("KubeadmConfig ns/p", of_pool("users", "passwdFrom"), "Secret ns/x"),
+        (
+            "KubeadmConfig ns/unprovisioned",
+            json!({"spec": {"files": [{"contentFrom": {"secret": {"name": "x"}}}]}}),
+            "Secret ns/x",
+        ),
         ("ROSAControlPlane ns/c", json!({"spec": {"credentialsSecretRef": {"name": "x"}}}), "Secret ns/x"),
         (
             "AzureASOManagedCluster ns/c",
@@ -347,7 +352,7 @@ fn no_false_alarms_are_raised() {
     let content = json!([{"contentFrom": {"secret": {"name": "x"}}}]);
     let aws_zone = json!({"spec": {"failureDomain": "z", "infrastructureRef": {"kind": "AWSMachine"}}});
     for (by, body) in [
-        ("KubeadmConfig ns/m", json!({"spec": {"files": content}})),
+        ("KubeadmConfig ns/m", json!({"spec": {"files": content}, "status": {"dataSecretName": "m"}})),
         ("AWSCluster ns/c", identity("AWSClusterControllerIdentity", "default")),
         ("Machine ns/m", aws_zone),
     ] {
