@@ -1,6 +1,7 @@
 //! The parts of a run that every phase needs.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use pivot_core::copies::mark::CopyMark;
 use pivot_core::messages::refusal::Refusal;
@@ -58,6 +59,8 @@ pub(crate) struct Job {
     pub(crate) change_counts: ChangeCounts,
     /// The accepted risks that the run used.
     pub(crate) used_risks: UsedRisks,
+    /// Owners in GitOps tools that a warning named because they can't be read.
+    pub(crate) reported_owners: Mutex<BTreeSet<Key>>,
 }
 
 impl Job {

@@ -2,6 +2,8 @@
 //!
 //! One request per owner that labels or annotations name, and none if they name no owner.
 
+use std::sync::PoisonError;
+
 use futures::FutureExt;
 use pivot_core::checks::gitops::{find_owners, refuse_active_owner};
 use pivot_core::discovery::inventory::Inventory;
@@ -16,35 +18,24 @@ use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::check::dangling::{Lookup, look_up, remove_accepted};
 
-/// Refuses to delete what an owner would create again.
-pub(crate) async fn refuse_active_owners(
-    job: &Job,
-    inventory: &Inventory,
-    moved: impl Iterator<Item = &Object>,
-) -> Result<Vec<Refusal>, Failure> {
-    let (refusals, warning) = look_up_owners(job, inventory, moved).await?;
-    warning.into_iter().for_each(|warning| job.report(warning));
-    Ok(refusals)
-}
-
 /// Checks once more, right before the point of no return, whether an owner is active: a user may have resumed it.
 pub(crate) async fn check_no_active_owners(
     job: &Job,
     inventory: &Inventory,
     moved: impl Iterator<Item = &Object>,
 ) -> Result<(), Failure> {
-    let (refusals, _) = look_up_owners(job, inventory, moved).await?;
+    let refusals = refuse_active_owners(job, inventory, moved).await?;
     if refusals.is_empty() { Ok(()) } else { Err(Failure::Refused(refusals)) }
 }
 
-/// Returns the refusals because of active owners, and a warning of owners that can't be judged.
-async fn look_up_owners(
+/// Refuses to delete what an owner would create again. Warns once of each owner that can't be judged.
+pub(crate) async fn refuse_active_owners(
     job: &Job,
     inventory: &Inventory,
     moved: impl Iterator<Item = &Object>,
-) -> Result<(Vec<Refusal>, Option<Event>), Failure> {
+) -> Result<Vec<Refusal>, Failure> {
     if !job.route.deletes_from_source() {
-        return Ok((Vec::new(), None));
+        return Ok(Vec::new());
     }
     let owners = find_owners(moved);
     let looks = owners.keys().map(|owner| -> Work<'_, (&Key, Lookup)> {
@@ -54,6 +45,7 @@ async fn look_up_owners(
     let mut found = side_by_side::try_all(OBJECTS, looks.collect()).await?;
     found.sort_by_key(|(owner, _)| *owner);
     let (mut all, mut unreadable, mut applied) = (Vec::new(), Vec::new(), 0);
+    let mut reported = job.reported_owners.lock().unwrap_or_else(PoisonError::into_inner);
     for (owner, lookup) in found {
         let Some(owned) = owners.get(owner) else { continue };
         match lookup {
@@ -61,20 +53,21 @@ async fn look_up_owners(
                 let refusal = refuse_active_owner(&body, owned);
                 all.extend(refusal.map_err(|error| Failure::Object(Side::Source, error))?);
             }
-            Lookup::Absent | Lookup::Unreadable if !owned.marked.is_empty() => {
-                unreadable.push(owner);
-                applied += owned.marked.len();
+            Lookup::Absent | Lookup::Unreadable => {
+                if !owned.marked.is_empty() && reported.insert(owner.clone()) {
+                    unreadable.push(owner);
+                    applied += owned.marked.len();
+                }
             }
-            Lookup::Absent | Lookup::Unreadable => {}
         }
     }
-    let warning = (!unreadable.is_empty()).then(|| {
+    if !unreadable.is_empty() {
         let text = format!(
             "pivot-host doesn't find {} in the source, or can't read them: if they apply objects that move ({applied}) from another \
              cluster, suspend them there",
             some_of(&unreadable, MAX_LISTED_NAMES)
         );
-        Event::warning("owners-unreadable", text)
-    });
-    Ok((remove_accepted(job, Risk::Gitops, all), warning))
+        job.report(Event::warning("owners-unreadable", text));
+    }
+    Ok(remove_accepted(job, Risk::Gitops, all))
 }

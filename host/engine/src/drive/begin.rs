@@ -142,6 +142,7 @@ pub(crate) fn begin_move(
         locks,
         change_counts: Default::default(),
         used_risks: Default::default(),
+        reported_owners: Default::default(),
     };
     let journal = Journal::new(record, records, at);
     let job = Arc::new(job);

@@ -1,6 +1,7 @@
 //! Objects that a GitOps tool applies to the source.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
@@ -150,6 +151,19 @@ async fn unreadable_owners_are_named_once() {
             "owners-unreadable: pivot-host doesn't find Kustomization flux-system/clusters in the source";
         assert!(warnings.len() == 1 && warnings[0].starts_with(expected), "{warnings:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_unreadable_before_commit_are_named() {
+    let stage = stage_with_owner();
+    suspend(&stage.source, true);
+    let asked = AtomicUsize::new(0);
+    stage.source.on_call(move |verb, key| {
+        let is_asked = verb == "get" && *key == owner();
+        let is_denied = is_asked && asked.fetch_add(1, Ordering::SeqCst) > 0;
+        is_denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    assert_eq!(move_with_warnings(&stage).await.len(), 1);
 }
 
 /// Helm charts set the label, too.
