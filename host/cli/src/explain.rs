@@ -96,7 +96,7 @@ fn explanation_of(risk: Risk) -> Explanation {
             "Flux, Argo CD or Sveltos applies an object that moves, and the owner in the source isn't suspended.",
             "The tool may unpause the object, or create it again after the move. Two management clusters then control \
              the same machines.",
-            "Suspend the owner before the move. Before you resume it, remove the objects from its Git repository.",
+            "Suspend the owner before the move. Before you unsuspend it, remove the objects from its Git repository.",
         ),
         Risk::AlreadyPaused => (
             "A Cluster was paused before the move.",

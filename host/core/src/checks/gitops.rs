@@ -219,15 +219,16 @@ pub fn refuse_active_owner(owner: &Object, owned: &Owned) -> Result<Option<Refus
         None => Kubectl::patch(Side::Source, &key, tool.suspend),
     };
     // argoproj/argo-cd, applicationset/controllers/applicationset_controller.go, createOrUpdateInCluster
-    let after = match owner.meta.owner_references.iter().any(|owner| owner.kind == "ApplicationSet") {
+    let undone = match owner.meta.owner_references.iter().any(|owner| owner.kind == "ApplicationSet") {
         true => {
-            ", and resume it only once its Git repository has these objects no more; its ApplicationSet undoes that unless \
-             spec.preservedFields.annotations has the annotation"
+            "; its ApplicationSet undoes the suspension unless spec.preservedFields.annotations has the annotation"
         }
-        false => ", and resume it only once its Git repository has these objects no more",
+        false => "",
     };
+    let after =
+        format!(", and unsuspend {key} only after its Git repository no longer has these objects{undone}");
     let accept = Remedy::AcceptGitops { kind: key.group_kind.clone() };
-    let suspend = Remedy::kubectl("suspend it: ", suspend, after);
+    let suspend = Remedy::kubectl("suspend it: ", suspend, &after);
     Ok(Some(Refusal::source("gitops-active", key, message, suspend).with_remedy(accept)))
 }
 

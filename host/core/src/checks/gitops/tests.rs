@@ -139,7 +139,7 @@ fn refusal_names_owner_objects_and_command() {
     let words = "source: Kustomization flux/apps isn't suspended, and applies, as their labels or annotations say, Cluster ns/a, Cluster ns/b, Cluster ns/c and 2 more, \
         which move: it would create them again in the source; suspend it: `kubectl patch -n flux \
         kustomization.kustomize.toolkit.fluxcd.io apps --field-manager flux-client-side-apply --type merge -p '{\"spec\":{\"suspend\":true}}'`, \
-        and resume it only once its Git repository has these objects no more";
+        and unsuspend Kustomization flux/apps only after its Git repository no longer has these objects";
     assert_eq!(refusal.to_string(), words);
     let set =
         json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "s", "uid": "u"}]);
