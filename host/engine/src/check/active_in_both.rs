@@ -37,7 +37,7 @@ pub(crate) async fn find_active_in_both(
         let others = there.get(endpoint).into_iter().flatten();
         others.flat_map(move |other| clusters.iter().map(move |cluster| (cluster, other)))
     });
-    let reads = pairs.map(|(cluster, other)| -> Work<'_, Option<Result<Refusal, String>>> {
+    let reads = pairs.map(|(cluster, other)| -> Work<'_, Option<Result<Refusal, (String, String)>>> {
         async move {
             let identities = tokio::try_join!(
                 read_identity(&sides.source, &kinds.source, cluster),
@@ -47,9 +47,9 @@ pub(crate) async fn find_active_in_both(
                 Ok((one, another)) => {
                     Ok(one.is_same(&another).then(|| Ok(refuse(&cluster.key(), &other.key(), sides))))
                 }
-                Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+                Err(Failure::Place { error: PlaceError::Forbidden(why), .. }) => {
                     let there = sides.target.place.label();
-                    Ok(Some(Err(format!("{} ({} in {there})", cluster.key(), other.key()))))
+                    Ok(Some(Err((format!("{} ({} in {there})", cluster.key(), other.key()), why))))
                 }
                 Err(failure) => Err(failure),
             }
@@ -63,12 +63,13 @@ pub(crate) async fn find_active_in_both(
             Err(pair) => unreadable.push(pair),
         }
     }
-    if !unreadable.is_empty() {
-        unreadable.sort();
+    unreadable.sort();
+    let (pairs, reasons): (Vec<_>, Vec<_>) = unreadable.into_iter().unzip();
+    if let Some(why) = reasons.first() {
         let text = format!(
             "Clusters of the two sides have one address; whether they are one cluster isn't known, because certificate authorities can't be \
-             read: {}",
-            some_of(&unreadable, MAX_LISTED_NAMES)
+             read ({why}): {}",
+            some_of(&pairs, MAX_LISTED_NAMES)
         );
         watcher.event(Event::warning("authority-unreadable", text));
     }
@@ -106,8 +107,9 @@ fn refuse(cluster: &Key, other: &Key, sides: &Both<Handle>) -> Refusal {
         "{cluster} is active, and so is {other} in {}: both describe one workload cluster, and the controllers of both act on its machines",
         sides.target.place.label()
     );
-    let pause = |manager: &str, side, key| {
-        let before = format!("if {manager} is the one to manage it, pause it in the other one: ");
+    let pause = |manager: &str, side, key: &Key| {
+        let place = sides.get(side).place.label();
+        let before = format!("if {manager} should manage the workload cluster, pause {key} in {place}: ");
         let after = ", and each host and pool that ignores the pause of its Cluster";
         Remedy::kubectl(&before, Kubectl::patch(side, key, r#"{"spec":{"paused":true}}"#), after)
     };

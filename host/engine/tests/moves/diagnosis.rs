@@ -183,7 +183,7 @@ async fn unreadable_authorities_are_one_warning() {
     let (codes, warnings) = diagnose(&stage).await;
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
     assert!(codes.is_empty() && warning.starts_with("authority-unreadable: "), "{codes:?} {warning}");
-    let pairs = ": Cluster ns/c (Cluster ns/c in target) and Cluster ns/c (Cluster ns/z in target)";
+    let pairs = " (no): Cluster ns/c (Cluster ns/c in target) and Cluster ns/c (Cluster ns/z in target)";
     assert!(warning.ends_with(pairs), "{warning}");
 }
 
