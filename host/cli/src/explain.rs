@@ -95,7 +95,7 @@ fn explanation_of(risk: Risk) -> Explanation {
         Risk::Gitops => (
             "Flux, Argo CD or Sveltos applies an object that moves, and the owner in the source isn't suspended.",
             "The tool may unpause the object, or create it again after the move. Two management clusters then control \
-             the same machines.",
+             the same machines. The code accepts each owner of the kind, also those that become active later.",
             "Suspend the owner before the move. Before you unsuspend it, remove the objects from its Git repository.",
         ),
         Risk::AlreadyPaused => (
