@@ -286,6 +286,7 @@ mod tests {
         }
     }
 
+    // proves: T55, T181
     #[tokio::test]
     async fn leases_and_records_need_no_mark() {
         let place = pivot_memory::MemoryPlace::new("far");
@@ -314,6 +315,9 @@ mod tests {
                     matches!(&refused, Some(PlaceError::Forbidden(why)) if why.contains("--role")),
                     "{refused:?}"
                 );
+            }
+            for ask in each_write("ConfigMap", "pivot-host-records", "pivot-host-1") {
+                assert!(matches!(guard.refusal(&ask), Some(PlaceError::Forbidden(_))), "{ask:?}");
             }
             let kind = kind("ConfigMap");
             assert_eq!(

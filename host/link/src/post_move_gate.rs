@@ -16,12 +16,10 @@ use tokio::time::sleep;
 
 use crate::link_request::LinkRequest;
 use crate::requested_access::{OURS, requested_access};
+use crate::role::Role;
 
 /// Pause between two reads of the records, which others may write too.
 const AGAIN: Duration = Duration::from_secs(10);
-
-/// The role of a cluster into which a move goes.
-const TARGET: &str = "target";
 
 /// The state of the cluster's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +132,7 @@ impl PostMoveGate {
         }
         let list = |label| place.list_labelled(kind, namespace, label);
         let (under_way, ended) = tokio::try_join!(list(RECORD), list(FINISHED))?;
-        let into = |label, object: &Object| object.meta.labels.get(label).is_some_and(|role| role == TARGET);
+        let into = |label, object: &Object| Role::Target.has_record(label, &object.meta);
         let ended = ended.objects.iter().filter(|object| into(FINISHED, object));
         let last = ended.max_by(|a, b| a.meta.creation_timestamp.cmp(&b.meta.creation_timestamp));
         let now = match last {
@@ -320,6 +318,7 @@ mod tests {
         let said = async || ended.read_records().await.unwrap();
         assert_eq!(said().await, RecordState::Open);
         record(&place, "pivot-host-source-0", json!({FINISHED: "source"}));
+        record(&place, "pivot-host-source-1", json!({FINISHED: "target"}));
         assert_eq!(said().await, RecordState::Open);
         record(&place, "pivot-host-target-1", json!({RECORD: "target"}));
         record(&place, "pivot-host-target-2", json!({FINISHED: "target"}));
@@ -330,6 +329,8 @@ mod tests {
         assert_eq!(said().await, end);
         // A move out of it, and for an agent that knows of the end already, one into it.
         record(&place, "pivot-host-source-3", json!({RECORD: "source"}));
+        // In the role of a source, the side that asks can set any label.
+        record(&place, "pivot-host-source-4", json!({RECORD: "target"}));
         assert_eq!(agent().read_records().await.unwrap(), end);
         record(&place, "pivot-host-target-4", json!({RECORD: "target"}));
         assert_eq!(said().await, end);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::objects::names::{GROUP_CLUSTER, RECORD, RETURN};
-use pivot_core::{Key, Kind, Object};
+use pivot_core::{Key, Kind};
 use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Result, Subresource, builtin_kinds};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,7 +19,6 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::guard::Guard;
-use crate::requested_access::OURS;
 use crate::role::Role;
 
 /// The most Clusters that an agent offers.
@@ -150,18 +149,8 @@ impl ReturnOffers {
 
     async fn read_records(&self) -> Result<UnderWay> {
         let records = self.place.list_labelled(&self.config_maps, &self.record_namespace, RECORD).await?;
-        let is_of = |object: &Object, role: Role| {
-            object.meta.labels.get(RECORD).is_some_and(|of| *of == role.to_string())
-        };
-        // In the role of a target, the other side can write no record of such a name, but any label.
-        let prefix = format!("{OURS}-{}-", Role::Source);
-        Ok(UnderWay {
-            into: records.objects.iter().any(|object| is_of(object, Role::Target)),
-            out: records
-                .objects
-                .iter()
-                .any(|object| is_of(object, Role::Source) && object.meta.name.starts_with(&prefix)),
-        })
+        let has_any = |role: Role| records.objects.iter().any(|object| role.has_record(RECORD, &object.meta));
+        Ok(UnderWay { into: has_any(Role::Target), out: has_any(Role::Source) })
     }
 
     async fn list_offers(&self) -> Result<BTreeSet<OfferedCluster>> {
@@ -391,5 +380,14 @@ mod tests {
         place.remove(&edge).unwrap();
         record(&place, "pivot-host-target-1", "source");
         assert_eq!(agent(&place).prepare_link().await, ReturnState::default());
+    }
+
+    // proves: T182
+    #[tokio::test]
+    async fn labelled_source_record_ends_no_role() {
+        let place = place();
+        cluster(&place, "shop", "edge", REQUESTED);
+        record(&place, "pivot-host-source-1", "target");
+        assert_eq!(agent(&place).prepare_link().await.namespaces, names(&["shop"]));
     }
 }

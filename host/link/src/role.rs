@@ -44,18 +44,31 @@ const STAYS: &str =
 const PATCHES: &str =
     "in the cluster that it leaves a move pauses, resumes and removes finalizers, and changes nothing else";
 const DELETES: &str = "a move deletes an object by its UID and in one state";
+const NO_RECORD: &str = "a move keeps nothing else next to its records";
 
 impl Role {
+    fn record_prefix(self) -> String {
+        format!("{OURS}-{self}-")
+    }
+
+    /// Returns true if an object with this label is a record of a move in this role. In the other role, the side that asks can
+    /// write no record of such a name, but any label.
+    pub(crate) fn has_record(self, label: &str, meta: &Meta) -> bool {
+        meta.labels.get(label).is_some_and(|role| *role == self.to_string())
+            && meta.name.starts_with(&self.record_prefix())
+    }
+
     /// Returns why a move in this role doesn't keep such a record. A cluster with the other role refuses a move here, before
     /// anything has begun.
     pub(crate) fn record_refusal(self, deed: &RequestedAccess) -> Option<&'static str> {
-        let of = |role: Self| {
-            deed.name.as_deref().is_some_and(|name| name.starts_with(&format!("{OURS}-{role}-")))
-        };
+        let begins_with = |prefix: &str| deed.name.as_deref().is_some_and(|name| name.starts_with(prefix));
+        let is_of = |role: Self| begins_with(&role.record_prefix());
         match self {
-            _ if is_read_only(&deed.access) => None,
-            Self::Target => of(Self::Source).then_some("this is a move out of its cluster"),
-            Self::Source => of(Self::Target).then_some("this is a move into its cluster"),
+            _ if is_read_only(&deed.access) || deed.access.resource != "configmaps" => None,
+            _ if is_of(self) || begins_with(&format!("{OURS}-release-")) => None,
+            Self::Target if is_of(Self::Source) => Some("this is a move out of its cluster"),
+            Self::Source if is_of(Self::Target) => Some("this is a move into its cluster"),
+            _ => Some(NO_RECORD),
         }
     }
 
