@@ -89,9 +89,9 @@ fn double_pause(failures: u32, first: Duration, longest: Duration) -> Duration {
 const FINISHING_MESSAGE: &str =
     "the Pivot was deleted after the commit of its move: the move is finished first";
 
-/// Message for a Pivot that was deleted in time.
+/// Message for a Pivot that was deleted or suspended in time.
 const ROLLBACK_MESSAGE: &str =
-    "the Pivot was deleted before the commit of its move: the move is rolled back first";
+    "the Pivot was deleted or suspended: its move, which isn't committed, is rolled back first";
 
 /// A reason why an attempt failed.
 enum Trouble {
@@ -235,7 +235,7 @@ impl Attempt<'_> {
             ..options
         };
         // Each attempt at a move begins with the finalizer. Without it nothing has begun, and no cluster is opened.
-        if pivot.intent() == Intent::Suspend && !pivot.has_finalizer() {
+        if matches!(pivot.intent(), Intent::Suspend { .. }) && !pivot.has_finalizer() {
             return Ok(self.suspend_move());
         }
         if !pivot.is_deleted() && !shared.home.add_finalizer(pivot).await? {
@@ -297,13 +297,13 @@ impl Attempt<'_> {
         }
         match decide_action(pivot.intent(), find_recorded_move(&status, &pivot.operator_name())) {
             Action::Move { recorded } => {
-                if pivot.is_deleted() && self.is_first_since_the_deletion() {
+                if pivot.is_deleted() && self.is_first_since_the_change() {
                     self.view.announce(true, Reason::Finishing, FINISHING_MESSAGE.to_owned());
                 }
                 self.run_move(setup, recorded).await
             }
             Action::RollBack { move_id } => {
-                if self.is_first_since_the_deletion() {
+                if self.is_first_since_the_change() {
                     self.view.announce(true, Reason::RollingBack, ROLLBACK_MESSAGE.to_owned());
                 }
                 self.view.change_status(PivotStatus::show_rollback);
@@ -314,7 +314,7 @@ impl Attempt<'_> {
                     Reason::RolledBack,
                     "the move is rolled back; the source is unpaused".to_owned(),
                 );
-                self.release_pivot().await
+                if pivot.is_deleted() { self.release_pivot().await } else { Ok(self.suspend_move()) }
             }
             Action::Suspend => Ok(self.suspend_move()),
             Action::Report { move_id, moved, kept } => self.report_success(&move_id, moved, kept).await,
@@ -339,8 +339,8 @@ impl Attempt<'_> {
         Verdict::Suspended
     }
 
-    /// Returns true if the last attempt began before the Pivot was deleted, which changes its generation.
-    fn is_first_since_the_deletion(&self) -> bool {
+    /// Returns true if the last attempt began before the Pivot was deleted or suspended, which changes its generation.
+    fn is_first_since_the_change(&self) -> bool {
         self.pivot.status.observed_generation != self.pivot.meta.generation
     }
 

@@ -1,7 +1,7 @@
 //! Decides the action for a Pivot from the two sides' records of its move. Pure: [`decide_action`] is the whole policy.
 
-use pivot_core::Uid;
 use pivot_core::records::record::{Phase, is_move_of};
+use pivot_core::{Side, Uid};
 use pivot_engine::{OneSidedMove, Status};
 
 /// The move of a Pivot, as the records know it.
@@ -14,6 +14,8 @@ pub(crate) enum RecordedMove {
         move_id: String,
         /// Phase of the move's record.
         phase: Phase,
+        /// The side whose record decides.
+        decides: Side,
     },
     /// The move has ended.
     Ended { move_id: String, moved: usize, kept: usize },
@@ -26,8 +28,11 @@ pub(crate) enum RecordedMove {
 pub(crate) enum Intent {
     /// Its move.
     Move,
-    /// No move yet. One that has begun goes on.
-    Suspend,
+    /// No move. One that has copied objects goes on.
+    Suspend {
+        /// Whether the source's record alone shows that. An agent's cluster could write one.
+        believes_source: bool,
+    },
     /// Its deletion.
     Delete,
 }
@@ -59,7 +64,8 @@ pub(crate) fn find_recorded_move(status: &Status, operator: &str) -> RecordedMov
                 has_ended: one.has_ended,
             };
         }
-        return RecordedMove::UnderWay { move_id: one.record.move_id.clone(), phase: one.record.phase };
+        let (move_id, phase, decides) = (one.record.move_id.clone(), one.record.phase, one.decides);
+        return RecordedMove::UnderWay { move_id, phase, decides };
     }
     match status.finished.iter().find(|one| one.started_by == operator) {
         Some(one) => RecordedMove::Ended { move_id: one.move_id.clone(), moved: one.moved, kept: one.kept },
@@ -78,8 +84,13 @@ pub(crate) fn foreign_id<'a>(status: &'a Status, operator: &str, uid: &Uid) -> O
 pub(crate) fn decide_action(intent: Intent, found: RecordedMove) -> Action {
     match (intent, found) {
         (Intent::Move, RecordedMove::Nothing) => Action::Move { recorded: None },
-        (Intent::Suspend, RecordedMove::Nothing) => Action::Suspend,
-        (Intent::Delete, RecordedMove::UnderWay { move_id, phase }) if !phase.is_committed() => {
+        (Intent::Suspend { .. }, RecordedMove::Nothing) => Action::Suspend,
+        (Intent::Suspend { believes_source }, RecordedMove::UnderWay { move_id, phase, decides })
+            if phase < Phase::Copied || !believes_source && decides == Side::Source =>
+        {
+            Action::RollBack { move_id }
+        }
+        (Intent::Delete, RecordedMove::UnderWay { move_id, phase, .. }) if !phase.is_committed() => {
             Action::RollBack { move_id }
         }
         (_, RecordedMove::UnderWay { phase, .. }) => Action::Move { recorded: Some(phase) },
@@ -98,9 +109,13 @@ pub(crate) fn decide_action(intent: Intent, found: RecordedMove) -> Action {
 mod tests {
     use super::*;
 
+    fn under_way(phase: Phase, decides: Side) -> RecordedMove {
+        RecordedMove::UnderWay { move_id: "m".into(), phase, decides }
+    }
+
     #[test]
     fn deleted_pivot_rolls_back_only_before_commit() {
-        let under_way = |phase| RecordedMove::UnderWay { move_id: "m".into(), phase };
+        let under_way = |phase| under_way(phase, Side::Source);
         let resumed = |phase| Action::Move { recorded: Some(phase) };
         assert_eq!(
             decide_action(Intent::Delete, under_way(Phase::Copied)),
@@ -128,14 +143,24 @@ mod tests {
         }
     }
 
+    // proves: T183
     #[test]
-    fn suspension_holds_only_moves_without_record() {
-        assert_eq!(decide_action(Intent::Suspend, RecordedMove::Nothing), Action::Suspend);
-        for phase in Phase::ALL {
-            let found = || RecordedMove::UnderWay { move_id: "m".into(), phase };
-            assert_eq!(decide_action(Intent::Suspend, found()), decide_action(Intent::Move, found()));
-        }
+    fn suspension_holds_moves_without_copies() {
         let ended = || RecordedMove::Ended { move_id: "m".into(), moved: 3, kept: 1 };
-        assert_eq!(decide_action(Intent::Suspend, ended()), decide_action(Intent::Move, ended()));
+        for believes_source in [true, false] {
+            let intent = Intent::Suspend { believes_source };
+            assert_eq!(decide_action(intent, RecordedMove::Nothing), Action::Suspend);
+            assert_eq!(decide_action(intent, ended()), decide_action(Intent::Move, ended()));
+            for (phase, decides) in
+                Phase::ALL.into_iter().flat_map(|phase| [(phase, Side::Source), (phase, Side::Target)])
+            {
+                let goes_on = phase >= Phase::Copied && (believes_source || decides == Side::Target);
+                let expected = match goes_on {
+                    true => Action::Move { recorded: Some(phase) },
+                    false => Action::RollBack { move_id: "m".into() },
+                };
+                assert_eq!(decide_action(intent, under_way(phase, decides)), expected, "{phase} {decides}");
+            }
+        }
     }
 }

@@ -100,8 +100,8 @@ fn pivot_schema() -> Value {
     })
 }
 
-/// Returns a rule that allows changes of the spec only in options that a move can be resumed with. `suspend` changes nothing of a
-/// move that has begun.
+/// Returns a rule that allows changes of the spec only in options that a move can be resumed with. `suspend`
+/// can always be changed.
 fn unchanged_move_rule() -> String {
     let unchanged = |is_there: &dyn Fn(&str) -> String, field: &str| {
         let (now, before) = (is_there("self"), is_there("oldSelf"));
@@ -241,7 +241,7 @@ fn spec_schema() -> Value {
                 "suspend",
                 json!({
                     "type": "boolean",
-                    "description": "Whether the controller begins no move of this Pivot. A move that has begun goes on. By default false.",
+                    "description": "Whether the controller begins no move of this Pivot. A move that has copied nothing yet is rolled back; a later one goes on. By default false.",
                 }),
             ),
             ("options", options_schema()),

@@ -64,7 +64,7 @@ pub struct Spec {
     /// Behaviour of a committed move while this cluster can't be reached.
     #[serde(default)]
     pub when_away: WhenAway,
-    /// Whether a move that has not begun waits until this is false.
+    /// Whether a move that has copied nothing waits until this is false.
     #[serde(default)]
     pub suspend: bool,
     /// Options of the move.
@@ -260,7 +260,9 @@ impl Pivot {
     pub(crate) fn intent(&self) -> Intent {
         match &self.spec {
             _ if self.is_deleted() => Intent::Delete,
-            Ok(spec) if spec.suspend => Intent::Suspend,
+            Ok(spec) if spec.suspend => {
+                Intent::Suspend { believes_source: !spec.to.is_own() || self.status.has_copied() }
+            }
             _ => Intent::Move,
         }
     }

@@ -262,6 +262,11 @@ impl PivotStatus {
         serde_json::from_value(json!(self.phase)).ok()
     }
 
+    /// Returns true if a move has copied something, according to this status.
+    pub(crate) fn has_copied(&self) -> bool {
+        self.engine_phase() >= Some(Phase::Copied)
+    }
+
     /// Returns true if a move may have begun.
     pub(crate) fn has_begun(&self) -> bool {
         self.phase.as_deref().is_some_and(|phase| phase != PENDING)
@@ -269,7 +274,7 @@ impl PivotStatus {
 
     pub(crate) fn show_rollback(&mut self) {
         self.phase = Some(ROLLING_BACK.to_owned());
-        self.set_message("the Pivot was deleted before its move was committed: undoing it");
+        self.set_message("the Pivot was deleted or suspended: undoing its move, which isn't committed");
     }
 
     pub(crate) fn show_success(&mut self, move_id: &str, moved: usize, kept: usize) {

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, object};
+use crate::stage::{Stage, add_cluster, object};
 
 /// The spec of a move into the workload cluster.
 fn spec(suspend: bool) -> Value {
@@ -88,6 +90,59 @@ async fn suspended_move_under_way_goes_on() {
     stage.until("done", |stage| stage.done("a")).await;
     stage.is_only_in(&stage.target, "a");
     running.stop().await;
+}
+
+/// Begins the move, and kills its controller when it pauses the source.
+async fn begin_and_kill(stage: &Stage, source: &MemoryPlace, spec: Value) {
+    source.on_call(|verb, key| {
+        let pauses = verb == "patch" && key.group_kind.kind == "Cluster";
+        pauses.then(|| Fault::Before(PlaceError::Unavailable("held".into())))
+    });
+    stage.ask_for("a", spec);
+    let running = stage.start();
+    stage.until("pausing", |stage| stage.pivot("a").unwrap()["status"]["phase"] == "Paused").await;
+    running.kill();
+    source.on_call(|_, _| None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn suspended_move_without_copies_is_undone() {
+    let stage = Stage::new(&["a"]);
+    begin_and_kill(&stage, &stage.home, spec(false)).await;
+    change(&stage, true, 2);
+    let running = stage.start();
+    stage.until("suspended", is_suspended).await;
+    assert_eq!(stage.pivot("a").unwrap()["status"]["phase"], "Pending");
+    stage.is_only_in(&stage.home, "a");
+    change(&stage, false, 3);
+    stage.until("done", |stage| stage.done("a")).await;
+    stage.is_only_in(&stage.target, "a");
+    running.stop().await;
+}
+
+// proves: T183
+#[tokio::test(start_paused = true)]
+async fn source_cannot_approve_its_move() {
+    let stage = Stage::new(&[]);
+    stage.home.add_namespace("a");
+    add_cluster(&stage.target, "a");
+    stage.secret("a", "way", "target");
+    let spec = json!({"from": {"kubeconfig": {"name": "way"}}, "to": {}, "options": spec(false)["options"]});
+    begin_and_kill(&stage, &stage.target, spec).await;
+    // By its record, objects were copied.
+    let record = stage.target.keys().into_iter().find(|key| key.name.starts_with("pivot-host-source-"));
+    let mut body = stage.target.body(&record.unwrap()).unwrap();
+    let text = body["data"]["record.json"].as_str().unwrap().replace("\"Paused\"", "\"Copied\"");
+    body["data"]["record.json"] = json!(text);
+    change(&stage, true, 2);
+    for _ in 0..2 {
+        stage.target.insert(body.clone()).unwrap();
+        let running = stage.start();
+        stage.until("suspended", is_suspended).await;
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        stage.is_only_in(&stage.target, "a");
+        running.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
