@@ -325,10 +325,16 @@ impl Attempt<'_> {
 
     /// Shows how a user begins the move.
     fn suspend_move(&self) -> Verdict {
-        let Key { name, .. } = &self.pivot.key;
+        let Pivot { key: Key { name, .. }, spec, .. } = self.pivot;
+        let from = spec.as_ref().ok().and_then(|spec| {
+            let agent = spec.from.agent.as_ref()?;
+            let namespace = spec.source_namespace(self.pivot.namespace());
+            Some(format!(" out of namespace {namespace} of agent {agent}"))
+        });
         let message = format!(
-            "suspended: no move begins until a user allows it: kubectl patch -n {} pivots.{GROUP} {name} --type merge -p \
+            "suspended: no move{} begins until a user allows it: kubectl patch -n {} pivots.{GROUP} {name} --type merge -p \
              '{{\"spec\":{{\"suspend\":false}}}}'",
+            from.unwrap_or_default(),
             self.pivot.namespace()
         );
         let told = self.pivot.status.has_message(ConditionType::Succeeded, &message);

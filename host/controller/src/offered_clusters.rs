@@ -14,9 +14,11 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::home::{Home, retry_request};
+use crate::resource::Pivot;
 use crate::shared::Shared;
+use crate::status::ConditionType;
 
-/// The most Pivots for Clusters of one agent.
+/// The most Pivots for Clusters of one agent whose move has not ended.
 const MAX_PIVOTS: usize = 16;
 /// Pause between two looks at the offers, which the links have.
 const PAUSE: Duration = Duration::from_secs(15);
@@ -54,25 +56,36 @@ async fn create_missing_pivots(
     agent: &AgentName,
     offers: &BTreeSet<OfferedCluster>,
 ) -> Result<(), PlaceError> {
-    let listing = retry_request(|| home.place.list_identities(&home.pivots, Some(&agent.namespace))).await?;
+    let listing = retry_request(|| home.place.list(&home.pivots, Some(&agent.namespace))).await?;
     let prefix = format!("return-{}.", agent.name);
-    let names = listing.metas.into_iter().map(|meta| meta.name);
-    let mut there: BTreeSet<String> = names.filter(|name| name.starts_with(&prefix)).collect();
+    let pivots = listing.objects.iter().map(Pivot::from_object);
+    let pivots: Vec<Pivot> = pivots.filter(|pivot| pivot.key.name.starts_with(&prefix)).collect();
+    let mut not_ended = pivots.iter().filter(|pivot| !pivot.status.is_true(ConditionType::Succeeded)).count();
     let mut result = Ok(());
     for offer in offers {
         let name = format!("{prefix}{}", offer.name);
-        if there.contains(&name) {
+        // The Pivot is in the agent's namespace, and a move into its own cluster ends in the Pivot's namespace.
+        if offer.namespace != agent.namespace {
+            let OfferedCluster { namespace, name } = offer;
+            let why = format!(
+                "Cluster {namespace}/{name}: only Clusters of the agent's own namespace {} are accepted",
+                agent.namespace
+            );
+            result = Err(PlaceError::Invalid(why));
             continue;
         }
-        if there.len() >= MAX_PIVOTS {
-            let why = format!("{name}: {MAX_PIVOTS} Pivots of this agent are there already");
+        if pivots.iter().any(|pivot| pivot.key.name == name) {
+            continue;
+        }
+        if not_ended >= MAX_PIVOTS {
+            let why = format!("{name}: {MAX_PIVOTS} Pivots of this agent have not ended");
             return Err(PlaceError::Invalid(why));
         }
         let body = return_pivot(&name, agent, offer, &home.pivots.api_version());
         match home.place.create(&home.pivots, &body, Change::Real).await {
             Ok(_) => {
                 tracing::info!(pivot = name, %agent, "a Pivot was created for a Cluster that the agent offers");
-                there.insert(name);
+                not_ended += 1;
             }
             // Another one, which is left as it is.
             Err(PlaceError::AlreadyExists(_)) => {}
@@ -84,13 +97,9 @@ async fn create_missing_pivots(
 
 /// Returns the Pivot that moves an offered Cluster to this cluster once it is approved.
 fn return_pivot(name: &str, agent: &AgentName, offer: &OfferedCluster, api_version: &str) -> Value {
-    let from = match offer.namespace == agent.namespace {
-        true => json!({"agent": agent.name}),
-        false => json!({"agent": agent.name, "namespace": offer.namespace}),
-    };
     json!({
         "apiVersion": api_version, "kind": "Pivot", "metadata": {"name": name, "namespace": agent.namespace},
-        "spec": {"from": from, "to": {}, "clusters": [offer.name], "suspend": true},
+        "spec": {"from": {"agent": agent.name}, "to": {}, "clusters": [offer.name], "suspend": true},
     })
 }
 
@@ -135,11 +144,37 @@ mod tests {
         }
         let pivots = pivots_in(&place);
         assert_eq!(pivots.len(), MAX_PIVOTS);
-        for pivot in pivots {
+        for pivot in &pivots {
             assert_eq!((&pivot["spec"]["suspend"], &pivot["spec"]["to"]), (&json!(true), &json!({})));
             assert_eq!(pivot["spec"]["from"], json!({"agent": "edge"}));
             assert_eq!(pivot["metadata"]["namespace"], "shop");
         }
+        // Those that have ended don't count.
+        for mut pivot in pivots {
+            pivot["status"] = json!({"conditions": [{
+                "type": "Succeeded", "status": "True", "reason": "Succeeded", "lastTransitionTime": "",
+            }]});
+            place.insert(pivot).unwrap();
+        }
+        create_missing_pivots(&home, &edge(), &offers(["new".to_owned()].into_iter())).await.unwrap();
+        assert_eq!(pivots_in(&place).len(), MAX_PIVOTS + 1);
+    }
+
+    /// The Pivot would take the name of one for the agent's namespace, and move a Cluster of another one there.
+    // proves: T183
+    #[tokio::test]
+    async fn offers_of_other_namespaces_are_skipped() {
+        let (place, home) = home();
+        let offer = |namespace: &str, name: &str| OfferedCluster {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        let offers = [offer("lab", "prod"), offer("shop", "prod")].into();
+        let error = create_missing_pivots(&home, &edge(), &offers).await.unwrap_err().to_string();
+        assert!(error.contains("Cluster lab/prod"), "{error}");
+        let pivots = pivots_in(&place);
+        assert_eq!(pivots.len(), 1);
+        assert_eq!(pivots[0]["spec"]["from"], json!({"agent": "edge"}));
     }
 
     // proves: T183

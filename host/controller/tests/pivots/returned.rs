@@ -38,6 +38,8 @@ async fn offered_cluster_returns_after_approval() {
     let stage = offering(&["shop"]);
     let running = stage.start();
     stage.until("suspended", |stage| reason(stage) == "Suspended").await;
+    let message = stage.home.body(&key()).unwrap()["status"]["message"].to_string();
+    assert!(message.contains("namespace shop of agent edge"), "{message}");
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     stage.is_only_in(&stage.target, "shop");
     let approve = |body: &mut Value| {
