@@ -397,9 +397,9 @@ impl Attempt<'_> {
             Action::Report { move_id, moved, kept } => self.report_success(&move_id, moved, kept).await,
             Action::Release => self.release_pivot().await,
             Action::Refuse { move_id, one_sided } => Err(Stop::one_sided(move_id, one_sided).into()),
-            Action::Suspend => Ok(self.suspend_move()),
+            Action::Suspend if !self.pivot.status.has_begun() => Ok(self.suspend_move()),
             Action::Move { .. } if still_building => Err(Trouble::Unbuilt(why)),
-            Action::Move { .. } | Action::RollBack { .. } => {
+            Action::Suspend | Action::Move { .. } | Action::RollBack { .. } => {
                 Err(Trouble::Open(OpenSidesError::Wrong(format!("the target is not known: {why}"))))
             }
         }

@@ -92,6 +92,24 @@ async fn suspended_move_under_way_goes_on() {
     running.stop().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn begun_pivot_without_target_stays_begun() {
+    let stage = Stage::new(&["a"]);
+    stage.ask_for("a", spec(true));
+    let keys = stage.home.keys();
+    stage.home.remove(keys.iter().find(|key| key.name == "c-kubeconfig").unwrap()).unwrap();
+    let edit = |body: &mut Value| {
+        body["metadata"]["finalizers"] = json!(["pivot-host.io/pivot"]);
+        body["status"] = json!({"phase": "Copied"});
+    };
+    stage.home.edit(keys.iter().find(|key| key.group_kind.kind == "Pivot").unwrap(), edit).unwrap();
+    let running = stage.start();
+    let reason = |stage: &Stage| stage.condition("a", "Succeeded").map(|one| one["reason"].clone());
+    stage.until("stopped", |stage| reason(stage).is_some_and(|reason| reason == "NoCluster")).await;
+    assert_eq!(stage.pivot("a").unwrap()["status"]["phase"], "Copied");
+    running.stop().await;
+}
+
 /// Begins the move, and kills its controller when it pauses the source.
 async fn begin_and_kill(stage: &Stage, source: &MemoryPlace, spec: Value) {
     source.on_call(|verb, key| {
