@@ -16,7 +16,7 @@ use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Result, Subr
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::guard::Guard;
 use crate::role::Role;
@@ -29,6 +29,8 @@ pub(crate) const CONSENT: &str = "agent-return";
 const REQUESTED: &str = "requested";
 /// Pause between two reads.
 const AGAIN: Duration = Duration::from_secs(10);
+/// The longest time for which the agent keeps the role of a source without having read the offers.
+const MAX_UNREAD: Duration = Duration::from_secs(60);
 
 /// A Cluster that users of an agent's cluster want to move back.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -120,19 +122,36 @@ impl ReturnOffers {
         }
     }
 
-    /// Returns once a link with this state must be made again, and the next state is kept. Until then the link goes on.
+    /// Returns once a link with this state must be made again, and the next state is kept. Until then the link goes on. A link
+    /// in the role of a source also ends if the agent can no longer read whether users still want it.
     pub(crate) async fn wait_for_change(&self, linked: &ReturnState) {
+        let mut last_read = Instant::now();
         loop {
             sleep(AGAIN).await;
-            match self.read_state().await {
-                Ok(now) if linked.needs_new_link(&now) => match self.keep_consent(&now).await {
-                    Ok(()) => return,
-                    Err(error) => tracing::debug!(%error, "the namespaces of offers can't be kept"),
-                },
-                Ok(_) => {}
-                Err(error) => tracing::debug!(%error, "offers can't be read"),
+            match self.keep_change(linked).await {
+                Ok(true) => return,
+                Ok(false) => last_read = Instant::now(),
+                Err(error)
+                    if linked.namespaces.is_empty()
+                        || error.is_transient() && last_read.elapsed() < MAX_UNREAD =>
+                {
+                    tracing::debug!(%error, "offers can't be read or kept");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the link ends, because the agent can't read or keep what users offer");
+                    return;
+                }
             }
         }
+    }
+
+    /// Keeps the state if a link with the earlier one must be made again, and returns true then.
+    async fn keep_change(&self, linked: &ReturnState) -> Result<bool> {
+        let now = self.read_state().await?;
+        if !linked.needs_new_link(&now) {
+            return Ok(false);
+        }
+        self.keep_consent(&now).await.map(|()| true)
     }
 
     async fn read_and_keep(&self) -> Result<ReturnState> {
@@ -239,7 +258,8 @@ impl ReturnOffers {
 #[cfg(test)]
 mod tests {
     use pivot_core::{GroupKind, KindLabels};
-    use pivot_memory::MemoryPlace;
+    use pivot_memory::{Fault, MemoryPlace};
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -349,6 +369,26 @@ mod tests {
         }
         let state = agent(&place).prepare_link().await;
         assert_eq!((state.offers, state.namespaces), (offers(&[("shop", "edge")]), names(&["shop"])));
+    }
+
+    // proves: T181
+    #[tokio::test(start_paused = true)]
+    async fn unread_offers_end_the_role() {
+        let place = place();
+        let agent = agent(&place);
+        let own = ReturnState::default();
+        cluster(&place, "shop", "edge", REQUESTED);
+        let source = agent.prepare_link().await;
+        for (linked, error, least, most) in [
+            (&source, PlaceError::Forbidden("no".to_owned()), 0, 15),
+            (&source, PlaceError::Unavailable("away".to_owned()), 60, 80),
+        ] {
+            place.on_call(move |_, _| Some(Fault::Before(error.clone())));
+            let begun = Instant::now();
+            timeout(Duration::from_secs(most), agent.wait_for_change(linked)).await.unwrap();
+            assert!(begun.elapsed() >= Duration::from_secs(least), "{least}");
+            timeout(Duration::from_secs(600), agent.wait_for_change(&own)).await.unwrap_err();
+        }
     }
 
     #[tokio::test]
