@@ -158,9 +158,16 @@ impl Agent {
                 Shows::Credentials(credentials) => credentials.keep_renewed(&self.address).await,
             }
         };
+        let forgotten = async {
+            if let (None, Some(offers)) = (&self.returns, self.far.return_offers()) {
+                offers.forget_consent().await;
+            }
+            pending().await
+        };
         tokio::select! {
             never = self.keep_linked(tell) => never,
             never = renewed => never,
+            never = forgotten => never,
             never = self.finishes() => never,
         }
     }

@@ -154,6 +154,18 @@ impl ReturnOffers {
         self.keep_consent(&now).await.map(|()| true)
     }
 
+    /// Deletes what the agent kept while its administrator allowed moves back. Waits while the cluster doesn't answer.
+    pub(crate) async fn forget_consent(&self) {
+        while let Err(error) = self.keep_consent(&ReturnState::default()).await {
+            if !error.is_transient() {
+                let (namespace, name) = (&self.record_namespace, CONSENT);
+                tracing::warn!(%error, "delete ConfigMap {namespace}/{name}: it allows a move back that the agent no longer allows");
+                return;
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
     async fn read_and_keep(&self) -> Result<ReturnState> {
         let state = self.read_state().await?;
         self.keep_consent(&state).await?;
@@ -406,6 +418,7 @@ mod tests {
         place.remove(&move_out).unwrap();
         assert_eq!(agent(&place).prepare_link().await, ReturnState::default());
         assert!(place.body(&agent(&place).consent_key()).is_none());
+        agent(&place).forget_consent().await;
         // A later move out of it, by others.
         record(&place, "pivot-host-source-2", "source");
         assert_eq!(agent(&place).prepare_link().await, ReturnState::default());

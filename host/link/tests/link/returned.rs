@@ -88,10 +88,15 @@ async fn offers_need_the_administrators_permission() {
     let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
     let (address, _listens) = called(&agents, "127.0.0.1:0").await;
     let (place, _) = offering();
+    // From a time when the administrator allowed that.
+    let metadata = json!({"name": "agent-return", "namespace": "pivot-host-records"});
+    let kept = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"namespaces": "shop"}});
+    let kept = place.insert(kept).unwrap().key();
     let agent = agent(&authority, &address, &place);
     let task = tokio::spawn(async move { match agent.keep(|_| {}).await {} });
     let link = agents.wait_for_place(&edge(), SOON).await.unwrap();
     assert_eq!(agents.list_offers(), []);
     create(&*link, "shop", "c").await.unwrap();
+    assert_eq!(place.body(&kept), None);
     task.abort();
 }
