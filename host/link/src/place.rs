@@ -34,7 +34,7 @@ use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, T
 use crate::expected_answer::{ExpectedAnswer, unbelievable_error};
 use crate::frame::{Frames, MOST, Tag};
 use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST};
-use crate::return_offers::{MAX_OFFERS, OfferedCluster};
+use crate::return_offers::{OfferedCluster, bound_offers};
 use crate::work::RunningTasks;
 
 /// Bytes of an agent's name for its place that are shown and kept.
@@ -233,7 +233,7 @@ fn bound_hello(hello: Hello) -> Result<Hello> {
         plugins.into_bounded().ok_or_else(|| unbelievable_error("it has more plugins than a move can have"))
     });
     let names = hello.offers.iter().flat_map(|offer| [&offer.namespace, &offer.name]);
-    if hello.offers.len() > MAX_OFFERS
+    if bound_offers(hello.offers.clone()) != hello.offers
         || names.map(String::as_str).any(|name| find_name_error(name).is_some())
     {
         return Err(unbelievable_error("it offers Clusters without valid names, or too many"));

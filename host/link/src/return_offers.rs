@@ -6,7 +6,7 @@
 //!
 //! While a move into the cluster is under way, no offer counts: the side that asks still changes what is in the cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +21,11 @@ use tokio::time::{Instant, sleep};
 use crate::guard::Guard;
 use crate::role::Role;
 
-/// The most Clusters that an agent offers.
-pub(crate) const MAX_OFFERS: usize = 16;
+/// The most Clusters that an agent offers, in each namespace and in all.
+const MAX_OFFERS_IN_NAMESPACE: usize = 16;
+const MAX_OFFERS: usize = 256;
+/// The longest name of a Cluster, which is the value of a label, too.
+const MAX_NAME_LENGTH: usize = 63;
 /// The ConfigMap with the namespaces for which the agent is a source, next to the records of moves.
 pub(crate) const CONSENT: &str = "agent-return";
 /// Value of the annotation of an offered Cluster.
@@ -39,6 +42,27 @@ pub struct OfferedCluster {
     pub namespace: String,
     /// Name of the Cluster.
     pub name: String,
+}
+
+/// Returns the first offers of each namespace that an agent may make.
+pub(crate) fn bound_offers(offers: BTreeSet<OfferedCluster>) -> BTreeSet<OfferedCluster> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let short = offers.into_iter().filter(|offer| offer.name.len() <= MAX_NAME_LENGTH);
+    let first = short.filter(|offer| {
+        let count = counts.entry(offer.namespace.clone()).or_default();
+        *count += 1;
+        *count <= MAX_OFFERS_IN_NAMESPACE
+    });
+    first.take(MAX_OFFERS).collect()
+}
+
+/// A reason why an annotation has no effect now.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Ineffective {
+    /// Another move is under way, or there are too many offers.
+    Offer(OfferedCluster),
+    /// The agent's account may not list the Clusters of a namespace, or of all.
+    Forbidden { namespace: Option<String>, why: String },
 }
 
 /// The offers in a cluster, and the namespaces for which its agent is a source.
@@ -92,6 +116,8 @@ pub(crate) struct ReturnOffers {
     config_maps: Arc<Kind>,
     /// The kind of Clusters, once the cluster has it.
     clusters: Mutex<Option<Arc<Kind>>>,
+    /// The reasons that were logged after the last read.
+    logged: Mutex<BTreeSet<Ineffective>>,
 }
 
 impl ReturnOffers {
@@ -104,6 +130,7 @@ impl ReturnOffers {
             record_namespace: guard.record_namespace.clone(),
             config_maps: Arc::new(config_maps),
             clusters: Mutex::default(),
+            logged: Mutex::default(),
         })
     }
 
@@ -175,7 +202,32 @@ impl ReturnOffers {
     async fn read_state(&self) -> Result<ReturnState> {
         let under_way = self.read_records().await?;
         let kept = if under_way.out { self.read_consent().await? } else { BTreeSet::new() };
-        Ok(decide_state(under_way, self.list_offers().await?, kept))
+        let (offers, mut ineffective) = self.list_offers().await?;
+        let state = decide_state(under_way, bound_offers(offers.clone()), kept);
+        ineffective.extend(offers.difference(&state.offers).cloned().map(Ineffective::Offer));
+        self.log_ineffective(ineffective).await;
+        Ok(state)
+    }
+
+    /// Logs the reasons that did not hold at the last read.
+    async fn log_ineffective(&self, now: BTreeSet<Ineffective>) {
+        let mut logged = self.logged.lock().await;
+        for reason in now.difference(&logged) {
+            match reason {
+                Ineffective::Offer(OfferedCluster { namespace, name }) => tracing::info!(
+                    "Cluster {namespace}/{name} is not offered yet: another move is under way, or there are too many offers"
+                ),
+                Ineffective::Forbidden { namespace, why } => {
+                    let namespace = namespace.as_deref().unwrap_or("(all)");
+                    tracing::warn!(
+                        namespace,
+                        why,
+                        "no Cluster can move back, because the agent may not list them"
+                    );
+                }
+            }
+        }
+        *logged = now;
     }
 
     async fn read_records(&self) -> Result<UnderWay> {
@@ -184,22 +236,31 @@ impl ReturnOffers {
         Ok(UnderWay { into: has_any(Role::Target), out: has_any(Role::Source) })
     }
 
-    async fn list_offers(&self) -> Result<BTreeSet<OfferedCluster>> {
-        let Some(kind) = self.find_clusters_kind().await? else { return Ok(BTreeSet::new()) };
-        let listed = match &self.allowed {
-            None => vec![self.place.list_meta(&kind, None).await],
-            Some(allowed) => {
-                let lists = allowed.iter().map(|namespace| self.place.list_meta(&kind, Some(namespace)));
-                futures::future::join_all(lists).await
-            }
+    /// Lists the annotated Clusters, and the namespaces that the agent's account may not read.
+    async fn list_offers(&self) -> Result<(BTreeSet<OfferedCluster>, BTreeSet<Ineffective>)> {
+        let (mut offers, mut ineffective) = (BTreeSet::new(), BTreeSet::new());
+        let Some(kind) = self.find_clusters_kind().await? else { return Ok((offers, ineffective)) };
+        let namespaces: Vec<Option<&str>> = match &self.allowed {
+            None => vec![None],
+            Some(allowed) => allowed.iter().map(|namespace| Some(namespace.as_str())).collect(),
         };
-        let mut offers = BTreeSet::new();
-        for listing in listed {
-            if listing.is_err() {
-                // Its version may be served no more.
-                *self.clusters.lock().await = None;
-            }
-            let metas = listing?.metas.into_iter();
+        let lists = namespaces.iter().map(|namespace| self.place.list_meta(&kind, *namespace));
+        let listed = futures::future::join_all(lists).await;
+        for (namespace, listing) in namespaces.into_iter().zip(listed) {
+            let listing = match listing {
+                Err(PlaceError::Forbidden(why)) => {
+                    let namespace = namespace.map(str::to_owned);
+                    ineffective.insert(Ineffective::Forbidden { namespace, why });
+                    continue;
+                }
+                Err(error) => {
+                    // Its version may be served no more.
+                    *self.clusters.lock().await = None;
+                    return Err(error);
+                }
+                Ok(listing) => listing,
+            };
+            let metas = listing.metas.into_iter();
             let requested =
                 metas.filter(|meta| meta.annotations.get(RETURN).is_some_and(|value| value == REQUESTED));
             offers.extend(
@@ -207,7 +268,7 @@ impl ReturnOffers {
                     .filter_map(|meta| Some(OfferedCluster { namespace: meta.namespace?, name: meta.name })),
             );
         }
-        Ok(offers.into_iter().take(MAX_OFFERS).collect())
+        Ok((offers, ineffective))
     }
 
     async fn find_clusters_kind(&self) -> Result<Option<Arc<Kind>>> {
@@ -381,6 +442,28 @@ mod tests {
         }
         let state = agent(&place).prepare_link().await;
         assert_eq!((state.offers, state.namespaces), (offers(&[("shop", "edge")]), names(&["shop"])));
+    }
+
+    #[tokio::test]
+    async fn forbidden_namespace_hides_no_other() {
+        let place = place();
+        cluster(&place, "shop", "edge", REQUESTED);
+        place.on_call(|verb, key| {
+            let forbidden = verb == "list-meta" && key.namespace.as_deref() == Some("lab");
+            forbidden.then(|| Fault::Before(PlaceError::Forbidden("no".to_owned())))
+        });
+        assert_eq!(agent(&place).prepare_link().await.namespaces, names(&["shop"]));
+    }
+
+    #[test]
+    fn full_namespace_hides_no_other() {
+        let many: Vec<String> = (0..20).map(|number| format!("c{number:02}")).collect();
+        let long = "x".repeat(64);
+        let mut all = offers(&[("shop", "edge"), ("shop", &long)]);
+        all.extend(offers(&many.iter().map(|name| ("lab", name.as_str())).collect::<Vec<_>>()));
+        let bounded = bound_offers(all);
+        assert_eq!(bounded.len(), 17);
+        assert!(bounded.is_superset(&offers(&[("shop", "edge"), ("lab", "c15")])), "{bounded:?}");
     }
 
     // proves: T181
