@@ -169,7 +169,7 @@ fn key_of_owner(group: &str, (kind, namespace, name): Name<'_>) -> Option<Key> {
 
 /// Objects that may have one owner.
 #[derive(Debug, Default)]
-pub struct Owned {
+pub struct OwnedObjects {
     /// Objects with metadata that only the owner's tool writes.
     pub marked: Vec<Key>,
     /// Objects with a label that others write, too. They have the owner only if it lists them.
@@ -177,8 +177,8 @@ pub struct Owned {
 }
 
 /// Returns the owners of objects that move, each with these objects.
-pub fn find_owners<'a>(moved: impl IntoIterator<Item = &'a Object>) -> BTreeMap<Key, Owned> {
-    let mut owners: BTreeMap<Key, Owned> = BTreeMap::new();
+pub fn find_owners<'a>(moved: impl IntoIterator<Item = &'a Object>) -> BTreeMap<Key, OwnedObjects> {
+    let mut owners: BTreeMap<Key, OwnedObjects> = BTreeMap::new();
     for object in moved {
         if let Some(owner) = find_owner(object) {
             owners.entry(owner).or_default().marked.push(object.key());
@@ -194,7 +194,7 @@ pub fn find_owners<'a>(moved: impl IntoIterator<Item = &'a Object>) -> BTreeMap<
 /// # Errors
 ///
 /// The owner's body can't be parsed.
-pub fn refuse_active_owner(owner: &Object, owned: &Owned) -> Result<Option<Refusal>, ObjectError> {
+pub fn refuse_active_owner(owner: &Object, owned: &OwnedObjects) -> Result<Option<Refusal>, ObjectError> {
     let (key, body) = (owner.key(), owner.value()?);
     let is_listed = |object: &&Key| {
         IN_CLUSTER.iter().any(|(field, text)| body.pointer(field).is_some_and(|there| there == text))

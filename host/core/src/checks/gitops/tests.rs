@@ -91,7 +91,7 @@ fn owner(tool: &Tool, kind: &str, body: &Value) -> Object {
 }
 
 fn refuse(tool: &Tool, kind: &str, body: &Value) -> Option<Refusal> {
-    let owned = Owned { marked: vec![cluster(&json!({})).key()], ..Owned::default() };
+    let owned = OwnedObjects { marked: vec![cluster(&json!({})).key()], ..OwnedObjects::default() };
     refuse_active_owner(&owner(tool, kind, body), &owned).unwrap()
 }
 
@@ -133,7 +133,7 @@ fn refusal_names_owner_objects_and_command() {
     let [kustomize, _, argo, _] = &TOOLS;
     let objects =
         ["a", "b", "c", "d", "e"].map(|name| Key { name: name.into(), ..cluster(&json!({})).key() });
-    let owned = Owned { marked: objects.into(), ..Owned::default() };
+    let owned = OwnedObjects { marked: objects.into(), ..OwnedObjects::default() };
     let refusal =
         refuse_active_owner(&owner(kustomize, "Kustomization", &json!({})), &owned).unwrap().unwrap();
     let words = "source: Kustomization flux/apps isn't suspended, and applies, as their labels or annotations say, Cluster ns/a, Cluster ns/b, Cluster ns/c and 2 more, \
@@ -187,7 +187,7 @@ fn labels_of_argo_need_its_list() {
     ] {
         let spec = json!({"destination": destination, "syncPolicy": {"automated": {}}});
         let body = json!({"spec": spec, "status": resources});
-        let owned = Owned { labelled: vec![cluster(&json!({})).key()], ..Owned::default() };
+        let owned = OwnedObjects { labelled: vec![cluster(&json!({})).key()], ..OwnedObjects::default() };
         let refusal = refuse_active_owner(&owner(argo, "Application", &body), &owned).unwrap();
         assert_eq!(refusal.is_some(), is_refused, "{body}");
     }
