@@ -157,7 +157,8 @@ async fn guarded_objects_stay_paused_until_the_move_ends() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     for (objects, patch) in [(&source, change()), (&workers, scale())] {
-        assert!(objects.refusal(JANE, &patch).await.is_some(), "{patch}");
+        let said = objects.refusal(JANE, &patch).await.unwrap_or_else(|| panic!("{patch}"));
+        assert!(said.contains("--field-manager pivot-host"), "{said}");
         // The lab lists no providers, so that each service account may be a provider's.
         let provider = By("system:serviceaccount:capi-system:capi-manager", "manager");
         assert_eq!(objects.refusal(provider, &patch).await, None, "{patch}");
@@ -165,6 +166,13 @@ async fn guarded_objects_stay_paused_until_the_move_ends() {
     assert!(
         source.refusal(JANE, &unpause()).await.is_some() && target.refusal(JANE, &unpause()).await.is_some()
     );
+    // An object that isn't paused any more can be paused by hand, and an object that changed can be restored.
+    let (api, name) = (source.api("jane").await, source.first().await);
+    for (manager, paused) in [("pivot-host", false), (JANE.1, true)] {
+        let how = PatchParams { field_manager: Some(manager.into()), ..PatchParams::default() };
+        api.patch(&name, &how, &Patch::Merge(json!({"spec": {"paused": paused}}))).await.unwrap();
+    }
+    assert_eq!(source.refusal(By("jane", "pivot-host"), &change()).await, None);
     assert_eq!(source.refusal(JANE, &annotate()).await, None);
     assert_eq!(target.refusal(JANE, &change()).await, None);
     let dry = DeleteParams { dry_run: true, ..DeleteParams::default() };

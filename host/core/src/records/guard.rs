@@ -1,16 +1,16 @@
 //! The guard of a move: an admission policy on each side that refuses to unpause the move's objects.
 //!
 //! A guard is against accidents, and nothing relies on it. An API server applies a policy a moment after it was written, skips it on
-//! errors, and knows the mover by the name of its field manager alone. A policy covers objects with the move's undo annotation, so it
-//! covers nothing once the move has ended.
+//! errors, and knows the mover by the name of its field manager alone. A policy covers objects with the move's undo annotation, and from
+//! the commit on scaling by UIDs. So it covers nothing once the move has ended. A recovery removes it, because its source stays.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use crate::messages::shell::Kubectl;
 use crate::objects::kind::GroupKind;
-use crate::objects::names::{FIELD_MANAGER, GROUP_CLUSTER, UNDO};
+use crate::objects::names::{FIELD_MANAGER, GROUP_CLUSTER, GUARD, UNDO};
 use crate::objects::object::Uid;
 use crate::objects::side::Side;
 use crate::records::record::is_move_id;
@@ -26,12 +26,20 @@ pub const POLICY_KINDS: [(&str, &str); 2] = [
 /// Prefix of the names of guards; the move's id follows.
 const PREFIX: &str = "pivot-host-guard-";
 /// Most UIDs in a policy. API servers refuse an expression of more than 100,000 characters.
-const MAX_SCALED: usize = 2000;
+pub const MAX_SCALED: usize = 2000;
+/// Users of Kubernetes' own controllers, which collect garbage and empty namespaces.
+const COLLECTORS: [&str; 3] = [
+    "system:serviceaccount:kube-system:generic-garbage-collector",
+    "system:serviceaccount:kube-system:namespace-controller",
+    "system:kube-controller-manager",
+];
 
 /// Content that a source's guard covers from the commit on.
 pub struct CommittedContent<'a> {
     /// UIDs of objects that must not be scaled. A request to scale has no annotations.
     scaled: Vec<&'a Uid>,
+    /// Whether the policy has all these UIDs.
+    pub is_whole: bool,
     /// Namespaces of providers, whose service accounts may change content.
     provider_namespaces: BTreeSet<&'a str>,
 }
@@ -47,7 +55,10 @@ impl<'a> CommittedContent<'a> {
         };
         let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
         let scaled = deleted.filter(|entry| is_scaled(&entry.key.group_kind)).map(|entry| &entry.uid);
-        Self { scaled: scaled.take(MAX_SCALED).collect(), provider_namespaces }
+        let mut scaled: Vec<&Uid> = scaled.collect();
+        let is_whole = scaled.len() <= MAX_SCALED;
+        scaled.truncate(MAX_SCALED);
+        Self { scaled, is_whole, provider_namespaces }
     }
 }
 
@@ -61,19 +72,36 @@ pub fn move_of_guard(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX).filter(|id| is_move_id(id))
 }
 
+/// Returns the side on which a guard with these labels was put up. Without a label, nothing shows that its cluster is the source.
+pub fn side_of_guard(labels: &BTreeMap<String, String>) -> Side {
+    match labels.get(GUARD) {
+        Some(side) if *side == Side::Source.to_string() => Side::Source,
+        _ => Side::Target,
+    }
+}
+
 /// Returns the command that removes a guard.
 pub fn removal_command(side: Side, move_id: &str) -> Kubectl {
     let [(_, policies), (_, bindings)] = POLICY_KINDS;
-    Kubectl::new(side, ["delete", &format!("{bindings},{policies}"), &guard_name(move_id)])
+    let kinds = format!("{bindings},{policies}");
+    Kubectl::new(side, ["delete", "--ignore-not-found", &kinds, &guard_name(move_id)])
 }
 
 /// Returns the words in which a guard refuses a request.
 pub fn refusal_text(move_id: &str) -> String {
     format!(
         "move {move_id} of pivot-host is under way and paused this object: continue the move with `pivot-host resume`, or, before the \
-         commit, undo it with `pivot-host rollback`; to remove this guard: {}",
+         commit, undo it with `pivot-host rollback`; to remove this guard, in this cluster: {}",
         removal_command(Side::Source, move_id)
     )
+}
+
+/// Returns the words in which a guard refuses a change of content. The move itself may ask for it, if the content changed before.
+fn content_refusal_text(move_id: &str) -> String {
+    let advice = format!(
+        "to restore what the move asks for, pass --field-manager {FIELD_MANAGER} to kubectl patch or edit"
+    );
+    format!("{advice}; {}", refusal_text(move_id))
 }
 
 /// Returns the object whose creation a guard refuses to every user. A dry run of it shows whether the guard is in force.
@@ -82,14 +110,15 @@ pub fn probe_manifest(move_id: &str, namespace: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 }
 
-/// Returns the binding of a move's policy.
-pub fn binding_manifest(move_id: &str) -> Value {
+/// Returns the binding of a move's policy on one side.
+pub fn binding_manifest(side: Side, move_id: &str) -> Value {
     let spec = json!({"policyName": guard_name(move_id), "validationActions": ["Deny"]});
-    manifest(POLICY_KINDS[1].0, move_id, spec)
+    manifest(POLICY_KINDS[1].0, side, move_id, spec)
 }
 
-/// Returns the policy of a move, for objects in the groups of these kinds. From the commit on, the source's covers content, too.
+/// Returns the policy of a move on one side, for objects in the groups of these kinds. From the commit on, the source's covers content, too.
 pub fn policy_manifest(
+    side: Side,
     move_id: &str,
     kinds: &BTreeSet<GroupKind>,
     committed: Option<&CommittedContent<'_>>,
@@ -97,12 +126,16 @@ pub fn policy_manifest(
     let groups: BTreeSet<&str> =
         kinds.iter().map(|kind| kind.group.as_str()).filter(|group| !group.is_empty()).collect();
     let resources = if committed.is_some() { &["*", "*/scale"][..] } else { &["*"] };
-    let checks = std::iter::once(stays_paused()).chain(committed.map(keeps_content));
+    let content = committed.map(|content| (keeps_content(content), content_refusal_text(move_id)));
+    let checks = std::iter::once((stays_paused(), refusal_text(move_id))).chain(content);
     let validations: Vec<Value> = checks
-        .map(|expression| {
-            json!({"expression": expression, "reason": "Forbidden", "message": refusal_text(move_id)})
-        })
+        .map(|(expression, message)| json!({"expression": expression, "reason": "Forbidden", "message": message}))
         .collect();
+    // Cluster API copies annotations of a MachineDeployment to its MachineSets, and removes them with its own.
+    let but_pokes = match side {
+        Side::Source => String::new(),
+        Side::Target => format!(" && !oldObject.metadata.annotations['{UNDO}'].contains('\"patch\":{{}}')"),
+    };
     let spec = json!({
         // Neither an error nor an expensive object may keep others from their work.
         "failurePolicy": "Ignore",
@@ -118,17 +151,17 @@ pub fn policy_manifest(
             )},
             {"name": "of-this-move", "expression": format!(
                 "request.kind.kind in ['ConfigMap', 'Scale'] || has(oldObject.metadata.annotations) && \
-                 '{UNDO}' in oldObject.metadata.annotations && oldObject.metadata.annotations['{UNDO}'].contains('{move_id}')"
+                 '{UNDO}' in oldObject.metadata.annotations && oldObject.metadata.annotations['{UNDO}'].contains('{move_id}'){but_pokes}"
             )},
         ],
         "validations": validations,
     });
-    manifest(POLICY_KINDS[0].0, move_id, spec)
+    manifest(POLICY_KINDS[0].0, side, move_id, spec)
 }
 
-fn manifest(kind: &str, move_id: &str, spec: Value) -> Value {
-    let api_version = format!("{POLICY_GROUP}/v1");
-    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": guard_name(move_id)}, "spec": spec})
+fn manifest(kind: &str, side: Side, move_id: &str, spec: Value) -> Value {
+    let metadata = json!({"name": guard_name(move_id), "labels": {GUARD: side.to_string()}});
+    json!({"apiVersion": format!("{POLICY_GROUP}/v1"), "kind": kind, "metadata": metadata, "spec": spec})
 }
 
 /// Keeps `spec.paused`, the undo annotation, and each annotation that it names: those that the move or a plugin set.
@@ -143,7 +176,7 @@ fn stays_paused() -> String {
     )
 }
 
-/// Keeps `spec`, and replicas. Without a list of providers, any service account may be a provider's.
+/// Keeps `spec`, and replicas, but allows each pause. Without a list of providers, any service account may be a provider's.
 fn keeps_content(content: &CommittedContent<'_>) -> String {
     let of_namespace = |namespace: &&str| format!("system:serviceaccounts:{namespace}");
     let mut groups: Vec<String> = content.provider_namespaces.iter().map(of_namespace).collect();
@@ -151,10 +184,13 @@ fn keeps_content(content: &CommittedContent<'_>) -> String {
         groups.push("system:serviceaccounts".to_owned());
     }
     format!(
-        "request.kind.kind == 'ConfigMap' || \
+        "request.kind.kind == 'ConfigMap' || request.userInfo.username in {} || \
          has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in {}) || \
          (request.kind.kind == 'Scale' ? !(oldObject.metadata.uid in {}) : \
-         !has(oldObject.spec) || has(object.spec) && object.spec == oldObject.spec)",
+         !has(oldObject.spec) || has(object.spec) && (object.spec == oldObject.spec || \
+         has(object.spec.paused) && object.spec.paused == true && \
+         (!has(oldObject.spec.paused) || oldObject.spec.paused != true)))",
+        json!(COLLECTORS),
         json!(groups),
         json!(content.scaled)
     )
@@ -207,12 +243,15 @@ mod tests {
 
     #[test]
     fn policy_before_the_commit_covers_the_pause() {
-        let policy = policy_manifest("1-a", &kinds(), None);
+        let policy = policy_manifest(Side::Source, "1-a", &kinds(), None);
         expect![[r#"
             {
               "apiVersion": "admissionregistration.k8s.io/v1",
               "kind": "ValidatingAdmissionPolicy",
               "metadata": {
+                "labels": {
+                  "pivot-host.io/guard": "source"
+                },
                 "name": "pivot-host-guard-1-a"
               },
               "spec": {
@@ -266,7 +305,7 @@ mod tests {
                 "validations": [
                   {
                     "expression": "request.kind.kind == 'Scale' || request.kind.kind != 'ConfigMap' && has(object.metadata.annotations) && oldObject.metadata.annotations.all(name, name != 'pivot-host.io/undo' && !oldObject.metadata.annotations['pivot-host.io/undo'].contains('\"' + name + '\"') || name in object.metadata.annotations && object.metadata.annotations[name] == oldObject.metadata.annotations[name]) && (!has(oldObject.spec) || !has(oldObject.spec.paused) || oldObject.spec.paused != true || has(object.spec) && has(object.spec.paused) && object.spec.paused == true)",
-                    "message": "move 1-a of pivot-host is under way and paused this object: continue the move with `pivot-host resume`, or, before the commit, undo it with `pivot-host rollback`; to remove this guard: kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-1-a",
+                    "message": "move 1-a of pivot-host is under way and paused this object: continue the move with `pivot-host resume`, or, before the commit, undo it with `pivot-host rollback`; to remove this guard, in this cluster: kubectl delete --ignore-not-found validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-1-a",
                     "reason": "Forbidden"
                   }
                 ]
@@ -277,6 +316,9 @@ mod tests {
               "apiVersion": "admissionregistration.k8s.io/v1",
               "kind": "ValidatingAdmissionPolicyBinding",
               "metadata": {
+                "labels": {
+                  "pivot-host.io/guard": "source"
+                },
                 "name": "pivot-host-guard-1-a"
               },
               "spec": {
@@ -286,7 +328,7 @@ mod tests {
                 ]
               }
             }"#]]
-        .assert_eq(&serde_json::to_string_pretty(&binding_manifest("1-a")).unwrap());
+        .assert_eq(&serde_json::to_string_pretty(&binding_manifest(Side::Source, "1-a")).unwrap());
     }
 
     #[test]
@@ -297,17 +339,19 @@ mod tests {
             (GROUP_CLUSTER, "MachineSet", ReleaseFate::Keep),
             ("controlplane.cluster.x-k8s.io", "KubeadmControlPlane", ReleaseFate::Delete),
         ]);
-        let before = policy_manifest("1-a", &kinds(), None);
+        let before = policy_manifest(Side::Source, "1-a", &kinds(), None);
         let covering = |namespaces: &[&'static str]| {
             let content = CommittedContent::new(&list, namespaces.iter().copied().collect());
-            policy_manifest("1-a", &kinds(), Some(&content))["spec"].take()
+            policy_manifest(Side::Source, "1-a", &kinds(), Some(&content))["spec"].take()
         };
         let spec = covering(&["capi-system", "capm3-system"]);
         assert_eq!(spec["matchConditions"], before["spec"]["matchConditions"]);
         assert_eq!(spec["validations"][0], before["spec"]["validations"][0]);
         assert_eq!(spec["matchConstraints"]["resourceRules"][0]["resources"], json!(["*", "*/scale"]));
-        expect![[r#"request.kind.kind == 'ConfigMap' || has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in ["system:serviceaccounts:capi-system","system:serviceaccounts:capm3-system"]) || (request.kind.kind == 'Scale' ? !(oldObject.metadata.uid in ["uid-of-MachineDeployment","uid-of-KubeadmControlPlane"]) : !has(oldObject.spec) || has(object.spec) && object.spec == oldObject.spec)"#]]
+        expect![[r#"request.kind.kind == 'ConfigMap' || request.userInfo.username in ["system:serviceaccount:kube-system:generic-garbage-collector","system:serviceaccount:kube-system:namespace-controller","system:kube-controller-manager"] || has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in ["system:serviceaccounts:capi-system","system:serviceaccounts:capm3-system"]) || (request.kind.kind == 'Scale' ? !(oldObject.metadata.uid in ["uid-of-MachineDeployment","uid-of-KubeadmControlPlane"]) : !has(oldObject.spec) || has(object.spec) && (object.spec == oldObject.spec || has(object.spec.paused) && object.spec.paused == true && (!has(oldObject.spec.paused) || oldObject.spec.paused != true)))"#]]
             .assert_eq(spec["validations"][1]["expression"].as_str().unwrap());
+        let message = spec["validations"][1]["message"].as_str().unwrap();
+        assert!(message.contains("--field-manager pivot-host") && message.ends_with(&refusal_text("1-a")));
         let expression = covering(&[])["validations"][1]["expression"].take();
         assert!(
             expression.as_str().unwrap().contains(r#"group in ["system:serviceaccounts"]"#),
@@ -316,7 +360,32 @@ mod tests {
     }
 
     #[test]
+    fn guards_in_targets_leave_pokes_alone() {
+        let [source, target] = [Side::Source, Side::Target]
+            .map(|side| policy_manifest(side, "1-a", &kinds(), None)["spec"]["matchConditions"].to_string());
+        let poke = crate::objects::pause::poke_patch("1-a")["metadata"]["annotations"][UNDO].to_string();
+        let of_poke = r#"\"patch\":{}"#;
+        assert!(
+            poke.contains(of_poke)
+                && target
+                    .contains(&format!("!oldObject.metadata.annotations['{UNDO}'].contains('{of_poke}')"))
+        );
+        assert!(!source.contains(of_poke));
+    }
+
+    #[test]
+    fn guards_beyond_the_limit_are_not_whole() {
+        let pool = |count| list(&vec![(GROUP_CLUSTER, "MachinePool", ReleaseFate::Delete); count]);
+        for (count, is_whole) in [(MAX_SCALED, true), (MAX_SCALED + 1, false)] {
+            assert_eq!(CommittedContent::new(&pool(count), BTreeSet::new()).is_whole, is_whole);
+        }
+    }
+
+    #[test]
     fn only_names_of_moves_name_guards() {
+        let of_source = policy_manifest(Side::Source, "1-a", &kinds(), None)["metadata"]["labels"].take();
+        assert_eq!(side_of_guard(&serde_json::from_value(of_source).unwrap()), Side::Source);
+        assert_eq!(side_of_guard(&BTreeMap::new()), Side::Target);
         for (name, id) in
             [("pivot-host-guard-1-a", Some("1-a")), ("pivot-host-guard-", None), ("other", None)]
         {
@@ -324,7 +393,7 @@ mod tests {
         }
         assert_eq!(
             removal_command(Side::Target, "1-a").to_string(),
-            "kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-1-a"
+            "kubectl delete --ignore-not-found validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-1-a"
         );
     }
 }

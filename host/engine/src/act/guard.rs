@@ -7,7 +7,7 @@ use pivot_core::checks::providers::Provider;
 use pivot_core::messages::refusal::Refusal;
 use pivot_core::messages::shell::Kubectl;
 use pivot_core::records::guard::{
-    CommittedContent, POLICY_GROUP, POLICY_KINDS, binding_manifest, guard_name, policy_manifest,
+    CommittedContent, MAX_SCALED, POLICY_GROUP, POLICY_KINDS, binding_manifest, guard_name, policy_manifest,
     probe_manifest, refusal_text, removal_command,
 };
 use pivot_core::records::release::ReleaseList;
@@ -22,6 +22,8 @@ use crate::base::outcome::failure::Failure;
 /// Longest wait for a server to apply the policies. Servers need about a second.
 const PATIENCE: Duration = Duration::from_secs(15);
 const ASK_EVERY: Duration = Duration::from_millis(250);
+/// A namespace that each cluster has.
+const DEFAULT_NAMESPACE: &str = "default";
 
 /// Puts a guard up on both sides, and waits until it is in force. Of several API servers behind one address, one answers for all.
 pub(crate) async fn put_up(job: &Job, kinds: &BTreeSet<GroupKind>) -> Result<(), Failure> {
@@ -33,42 +35,54 @@ pub(crate) async fn put_up(job: &Job, kinds: &BTreeSet<GroupKind>) -> Result<(),
 
 async fn put_up_on(job: &Job, side: Side, kinds: &BTreeSet<GroupKind>) -> Result<(), Failure> {
     let handle = job.handle(side);
-    let manifests = [policy_manifest(&job.move_id, kinds, None), binding_manifest(&job.move_id)];
+    let manifests = [policy_manifest(side, &job.move_id, kinds, None), binding_manifest(side, &job.move_id)];
     for ((kind, _), manifest) in POLICY_KINDS.into_iter().zip(manifests) {
-        match handle.create(job.core_kind(side, POLICY_GROUP, kind)?, &manifest, Change::Real).await {
-            // An earlier run of this move may have created it.
-            Ok(_) | Err(PlaceError::AlreadyExists(_)) => {}
-            Err(error) => {
-                return Err(handle.request_failure("creating", Some(&key_of(job, kind)), error));
-            }
-        }
+        let (served, key) = (job.core_kind(side, POLICY_GROUP, kind)?, key_of(job, kind));
+        let written = match handle.create(served, &manifest, Change::Real).await {
+            // An earlier run of this move created it, for the kinds that it had read.
+            Err(PlaceError::AlreadyExists(_)) => handle.patch(served, &key, &manifest).await,
+            answer => answer,
+        };
+        written.map_err(|error| handle.request_failure("writing", Some(&key), error))?;
     }
-    let (records, deadline) = (job.records(side)?, Instant::now() + PATIENCE);
-    let probe = probe_manifest(&job.move_id, &job.options.record_namespace);
+    let (config_maps, deadline) = (job.core_kind(side, "", "ConfigMap")?, Instant::now() + PATIENCE);
+    let mut namespace = job.options.record_namespace.as_str();
     let refusal = refusal_text(&job.move_id);
     loop {
         job.safe_point()?;
-        match records.try_create(&probe).await? {
+        let probe = probe_manifest(&job.move_id, namespace);
+        match handle.create(config_maps, &probe, Change::DryRun).await {
+            // The move may still be refused, so it creates no namespace yet.
+            Err(PlaceError::NotFound(_)) if namespace != DEFAULT_NAMESPACE => namespace = DEFAULT_NAMESPACE,
             Err(PlaceError::Forbidden(text) | PlaceError::Invalid(text)) if text.contains(&refusal) => {
                 return Ok(());
             }
             Ok(_) if Instant::now() < deadline => sleep(ASK_EVERY).await,
-            Ok(_) => return Err(Failure::from_refusal(refuse_without_effect(side))),
+            Ok(_) => {
+                let seconds = PATIENCE.as_secs();
+                let message =
+                    format!("the API server didn't apply the policy of the guard within {seconds} seconds");
+                return Err(refuse_without_effect(side, message));
+            }
+            Err(PlaceError::Invalid(text)) => {
+                let message =
+                    format!("nothing shows that the guard is in force, because a dry run failed ({text})");
+                return Err(refuse_without_effect(side, message));
+            }
             Err(error) => return Err(handle.request_failure("looking for the guard's effect", None, error)),
         }
     }
 }
 
-fn refuse_without_effect(side: Side) -> Refusal {
-    let seconds = PATIENCE.as_secs();
-    Refusal {
+fn refuse_without_effect(side: Side, message: String) -> Failure {
+    Failure::from_refusal(Refusal {
         code: "guard-without-effect",
         side,
         object: None,
         others: Vec::new(),
-        message: format!("the API server didn't apply the policy of the guard within {seconds} seconds"),
-        remedies: vec!["find out why it applies no new policies, or move without a guard".into()],
-    }
+        message,
+        remedies: vec!["find out why (a webhook may not support dry runs), or move without a guard".into()],
+    })
 }
 
 /// Extends the source's guard to the content of committed objects.
@@ -83,33 +97,40 @@ pub(crate) async fn cover_content(
         return;
     };
     let namespaces = providers.iter().map(|provider| provider.namespace.as_str()).collect();
-    let patch = policy_manifest(&job.move_id, kinds, Some(&CommittedContent::new(list, namespaces)));
-    if let Err(error) = job.source.patch(kind, &key_of(job, policy), &patch).await {
-        let text = format!("the guard in the source doesn't refuse changes of content: {error}");
-        job.report(Event::warning("guard-incomplete", text));
-    }
+    let content = CommittedContent::new(list, namespaces);
+    let patch = policy_manifest(Side::Source, &job.move_id, kinds, Some(&content));
+    let text = match job.source.patch(kind, &key_of(job, policy), &patch).await {
+        Err(error) => format!("the guard in the source doesn't refuse changes of content: {error}"),
+        Ok(_) if !content.is_whole => {
+            format!("the guard in the source refuses to scale only {MAX_SCALED} of the objects that move")
+        }
+        Ok(_) => return,
+    };
+    job.report(Event::warning("guard-incomplete", text));
 }
 
-/// Removes the guard of the move, if there is one.
+/// Removes the guard of a move that ends, if there is one. A guard that is left covers nothing any more.
 pub(crate) async fn remove(job: &Job) {
-    if job.may_have_guard {
-        tokio::join!(remove_on(job, Side::Source), remove_on(job, Side::Target));
-    }
+    tokio::join!(remove_on(job, Side::Source, false), remove_on(job, Side::Target, false));
 }
 
-/// A guard that is left covers nothing any more, so a failure is only reported.
-async fn remove_on(job: &Job, side: Side) {
+/// Removes the guard on one side, if there is one. A failure is only reported. If a guard that is left is `in_the_way`, missing
+/// permissions are reported, too.
+pub(crate) async fn remove_on(job: &Job, side: Side, in_the_way: bool) {
     let handle = job.handle(side);
-    for (kind, _) in POLICY_KINDS.into_iter().rev().filter(|_| handle.end_kind.is_cluster()) {
+    let may_be_there = job.may_have_guard && handle.end_kind.is_cluster();
+    for (kind, _) in POLICY_KINDS.into_iter().rev().filter(|_| may_be_there) {
         let Ok(served) = job.core_kind(side, POLICY_GROUP, kind) else { continue };
         match handle.delete(served, &key_of(job, kind), Preconditions::default()).await {
             Ok(()) | Err(PlaceError::NotFound(_)) => {}
             // Most moves have no guard, and most users no permission to remove one.
-            Err(PlaceError::Forbidden(_)) if !job.options.guard => return,
+            Err(PlaceError::Forbidden(_)) if !job.options.guard && !in_the_way => return,
             Err(error) => {
                 let flags = job.options.kubectl_flags.get(side).clone();
                 let command = Kubectl { flags, ..removal_command(side, &job.move_id) };
-                let text = format!("the guard in the {side} is left ({error}); to remove it: {command}");
+                let text = format!(
+                    "if the {side} has a guard of this move, it is left ({error}); to remove it: {command}"
+                );
                 job.report(Event::warning("guard-left", text));
                 return;
             }

@@ -29,9 +29,9 @@ pub(crate) fn refuse_without_policies(job: &Job) -> Vec<Refusal> {
     refused.collect()
 }
 
-/// Returns the permissions for a guard on one side.
+/// Returns the permissions for a guard on one side. `status` and `doctor` list the policies.
 pub(crate) fn list_needed() -> BTreeSet<Access> {
-    let verbs = ["get", "list", "create", "patch", "delete"];
+    let [(_, policies), (_, bindings)] = POLICY_KINDS;
     let access = |resource: &str, verb: &'static str| Access {
         verb: verb.into(),
         group: POLICY_GROUP.into(),
@@ -39,5 +39,8 @@ pub(crate) fn list_needed() -> BTreeSet<Access> {
         subresource: "".into(),
         namespace: None,
     };
-    POLICY_KINDS.iter().flat_map(|(_, resource)| verbs.map(|verb| access(resource, verb))).collect()
+    let written = ["create", "patch", "delete"];
+    let of_both =
+        [policies, bindings].into_iter().flat_map(|resource| written.map(|verb| access(resource, verb)));
+    of_both.chain([access(policies, "list")]).collect()
 }

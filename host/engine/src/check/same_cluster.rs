@@ -79,7 +79,7 @@ async fn is_probe_lease_visible(
     };
     let created = match run {
         RunAccess::Writes => {
-            RecordNamespace::new(source, &kinds.source, namespace).create_in(kind, &body, Change::Real).await?
+            RecordNamespace::new(source, &kinds.source, namespace).create_in(kind, &body).await?
         }
         RunAccess::Reads => source.create(kind, &body, Change::Real).await,
     };

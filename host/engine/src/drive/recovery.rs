@@ -26,7 +26,7 @@ use pivot_core::records::route::Ends;
 use pivot_core::request::scope::ClusterName;
 use pivot_core::{Both, Key, Side, Uid};
 
-use crate::act::pausing;
+use crate::act::{guard, pausing};
 use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::options::Options;
@@ -165,6 +165,8 @@ pub(crate) async fn recover_source(active: &mut ActiveMove) -> Result<(), Failur
     // The copies would count as others' in the next attempt. Before the commit, the copies are the reason for the recovery, so
     // it is recorded before they are removed.
     if lost.phase.is_committed() {
+        // The source's content may change again.
+        guard::remove_on(&job, Side::Source, true).await;
         rollback::clear_copies(&job, &active.journal.record).await?;
     }
     active.journal.enter_phase(Phase::Copied).await?;

@@ -113,7 +113,7 @@ impl Leases {
             "metadata": {"name": name, "namespace": self.namespace.name()},
         });
         pivot_core::objects::merge::apply_patch(&mut body, &taken_by(taker));
-        match self.namespace.create_in(&self.kind, &body, Change::Real).await? {
+        match self.namespace.create_in(&self.kind, &body).await? {
             Ok(object) => Ok(Some(object.meta.resource_version)),
             Err(PlaceError::AlreadyExists(_)) => Ok(None),
             Err(PlaceError::Forbidden(why)) => Err(not_allowed(self.handle.side, &self.key(name), &why)),

@@ -42,7 +42,7 @@ impl RecordNamespace {
         &self.name
     }
 
-    /// Creates an object in the namespace, and the namespace before it if that is missing, even for a dry run. Returns the server's answer about the
+    /// Creates an object in the namespace, and the namespace before it if that is missing. Returns the server's answer about the
     /// object: callers distinguish "already exists" from errors.
     ///
     /// # Errors
@@ -52,9 +52,8 @@ impl RecordNamespace {
         &self,
         kind: &Arc<Kind>,
         body: &Value,
-        change: Change,
     ) -> Result<Result<Object, PlaceError>, Failure> {
-        let missing = match self.handle.create(kind, body, change).await {
+        let missing = match self.handle.create(kind, body, Change::Real).await {
             Err(PlaceError::NotFound(why)) => why,
             Err(error @ PlaceError::Forbidden(_)) => {
                 return match self.find().await {
@@ -70,7 +69,7 @@ impl RecordNamespace {
             Ok(_) | Err(PlaceError::AlreadyExists(_)) => {}
             Err(error) => return Err(self.not_created(error)),
         }
-        Ok(self.handle.create(kind, body, change).await)
+        Ok(self.handle.create(kind, body, Change::Real).await)
     }
 
     /// Reads the namespace.

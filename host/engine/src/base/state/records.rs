@@ -218,7 +218,7 @@ impl Records {
         let name = self.name(&record.move_id);
         let body =
             self.config_map_body(&name, json!({LABEL: self.role()}), record_data(record, list.as_deref())?);
-        match self.namespace.create_in(&self.kind, &body, Change::Real).await? {
+        match self.namespace.create_in(&self.kind, &body).await? {
             Ok(object) => Ok(Stored::new(record.clone(), list, object.meta)),
             // Our own write, whose answer got lost, or another run of the same move.
             Err(PlaceError::AlreadyExists(_)) => match self.read_record(&name).await? {
@@ -230,11 +230,6 @@ impl Records {
             },
             Err(error) => Err(self.handle.request_failure("writing", Some(&self.key(&name)), error)),
         }
-    }
-
-    /// Asks the server to create a ConfigMap next to the records, without effect.
-    pub(crate) async fn try_create(&self, body: &Value) -> Result<Result<Object, PlaceError>, Failure> {
-        self.namespace.create_in(&self.kind, body, Change::DryRun).await
     }
 
     /// Fails if the lease is lost, so that a write would not be sent.
@@ -272,7 +267,7 @@ impl Records {
         let writes = chunks.iter().enumerate().map(|(number, chunk)| async move {
             let name = piece_name(move_id, number);
             let body = self.config_map_body(&name, json!({}), json!({LIST: chunk}));
-            let result = match self.namespace.create_in(&self.kind, &body, Change::Real).await? {
+            let result = match self.namespace.create_in(&self.kind, &body).await? {
                 Err(PlaceError::AlreadyExists(_)) => {
                     self.handle.patch(&self.kind, &self.key(&name), &json!({"data": {LIST: chunk}})).await
                 }
