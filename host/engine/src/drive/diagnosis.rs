@@ -12,6 +12,7 @@ use crate::base::requests::side::Sides;
 use crate::base::setup::Setup;
 use crate::check::active_in_both::find_active_in_both;
 use crate::check::diagnosis;
+use crate::drive::left_guards::{list_guards, report_left_guards};
 use crate::drive::open::{Opened, open_sides};
 use crate::drive::run::read_plan;
 use crate::drive::status;
@@ -46,10 +47,19 @@ pub async fn diagnose(setup: Setup) -> Result<Plan, Stop> {
 
 /// Reports the moves out of the source, and then those into it. Failures of the second reading name the source as a target.
 async fn report_moves(setup: &Setup, opened: &Opened, missing: Option<Side>) -> Result<(), Failure> {
+    let mut guards = list_guards(opened).await;
+    guards.retain(|guard| guard.read_as == Side::Source);
     status::report_moves(setup, &opened.read_visible_moves().await?, missing);
     let source = setup.sides.source.clone();
     let as_target = Setup { sides: Sides { source: source.clone(), target: source }, ..setup.clone() };
-    let opened = open_sides(&as_target, Some(Side::Source)).await?;
-    status::report_moves(setup, &opened.read_visible_moves().await?, Some(Side::Source));
+    let as_target = open_sides(&as_target, Some(Side::Source)).await?;
+    status::report_moves(setup, &as_target.read_visible_moves().await?, Some(Side::Source));
+    // Visible moves lack those whose records the user may not read.
+    if !guards.is_empty()
+        && let (Ok(out), Ok(into)) = (opened.read_moves().await, as_target.read_moves().await)
+    {
+        let records = out.0.iter().chain(&into.0).filter_map(|found| found.record());
+        report_left_guards(setup, &guards, |id| records.clone().any(|record| record.move_id == id));
+    }
     Ok(())
 }

@@ -19,7 +19,7 @@ use crate::base::requests::listing;
 use crate::base::requests::side_by_side::LISTS;
 use crate::base::setup::Setup;
 use crate::base::state::moves::{FoundMove, Moves};
-use crate::drive::left_guards::warn_of_left_guards;
+use crate::drive::left_guards::{SeenGuard, list_guards, report_left_guards};
 use crate::drive::leftover;
 use crate::drive::open::{Opened, open_sides};
 use crate::drive::report::{LeaseStatus, Status, WaitingCopies};
@@ -40,9 +40,11 @@ pub(crate) async fn read_status(setup: &Setup) -> Result<Status, Failure> {
         }
         other => (other?, None),
     };
-    let (opened, moves) = read;
+    let (opened, moves, mut guards) = read;
     let moves = describe_moves(&moves, None);
-    warn_of_left_guards(setup, &opened, |id| moves.iter().any(|one| one.record.move_id == id)).await;
+    // The side that is silent may have the record, and a guard of another role is of a move to or from a third cluster.
+    guards.retain(|guard| silent.is_none() && guard.read_as == guard.put_up_as);
+    report_left_guards(setup, &guards, |id| moves.iter().any(|one| one.record.move_id == id));
     let left = if moves.is_empty() && silent.is_none() {
         let left = leftover::find_leftover(&opened).await;
         // The state of moves is worth reporting without it.
@@ -78,16 +80,17 @@ pub(crate) async fn read_status_of_one(setup: &Setup, given: Side) -> Result<Sta
         Side::Target => Side::Source,
     };
     // The first read is in the role in which the user named the cluster, so that errors name that role.
-    let first = read_moves(&setup, Some(missing)).await?;
-    let second = read_moves(&setup, Some(given)).await?;
-    let ((opened, out), (_, into)) = if given == Side::Source { (first, second) } else { (second, first) };
+    let (first, moves, guards) = read_moves(&setup, Some(missing)).await?;
+    let (second, others, _) = read_moves(&setup, Some(given)).await?;
+    let (opened, out, into) =
+        if given == Side::Source { (first, moves, others) } else { (second, others, moves) };
     let mut moves = describe_moves(&out, Some(Side::Target));
     moves.extend(describe_moves(&into, Some(Side::Source)));
     let (mut waiting_copies, unread_copies) = find_waiting_copies(&opened).await;
     let is_under_way = |id: &str| moves.iter().any(|one| one.record.move_id == id);
     waiting_copies.retain(|copies| !is_under_way(&copies.move_id));
     let waits = |id: &str| waiting_copies.iter().any(|copies| copies.move_id == id);
-    warn_of_left_guards(&setup, &opened, |id| is_under_way(id) || waits(id)).await;
+    report_left_guards(&setup, &guards, |id| is_under_way(id) || waits(id));
     Ok(Status {
         moves,
         leases: read_leases(&opened).await?,
@@ -133,10 +136,11 @@ async fn find_waiting_copies(opened: &Opened) -> (Vec<WaitingCopies>, Option<Fai
     (waiting.collect(), unread)
 }
 
-async fn read_moves(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Moves), Failure> {
+async fn read_moves(setup: &Setup, absent: Option<Side>) -> Result<(Opened, Moves, Vec<SeenGuard>), Failure> {
     let opened = open_sides(setup, absent).await?;
+    let guards = list_guards(&opened).await;
     let moves = opened.read_moves().await?;
-    Ok((opened, moves))
+    Ok((opened, moves, guards))
 }
 
 /// Returns the state of moves. `missing` is the side that the user did not name.

@@ -1,22 +1,29 @@
 //! The guard of a move: it comes before the pause and the copies, and goes with the move.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pivot_core::records::guard::{POLICY_GROUP, POLICY_KINDS, move_of_guard};
+use pivot_core::messages::risk::Risk;
+use pivot_core::records::guard::{POLICY_GROUP, POLICY_KINDS, move_of_guard, policy_manifest};
 use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Side};
 use pivot_engine::{Exit, Failure, Options, Setup, Sides, diagnosis};
-use pivot_memory::MemoryPlace;
-use pivot_places::Access;
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::{Access, PlaceError};
 
 use crate::clusters::Notes;
+use crate::committed::commit;
 use crate::crash::{at_every_write, die_at, nothing_of_ours, revive};
+use crate::restored;
 use crate::run;
 use crate::seeds::deaths_of;
 use crate::stage::{Stage, is_record, picture, under_way};
 
 fn stage() -> Stage {
-    let stage = Stage::new();
+    add_policies(Stage::new())
+}
+
+fn add_policies(stage: Stage) -> Stage {
     for (place, (kind, plural)) in
         [&stage.source, &stage.target].into_iter().flat_map(|place| POLICY_KINDS.map(|kind| (place, kind)))
     {
@@ -190,18 +197,69 @@ async fn guards_without_a_move_are_reported() {
     let status = async |setup| drop(run::status(setup).await.unwrap());
     let of_source = async |setup| drop(run::status_of_one(setup, Side::Source).await.unwrap());
     let doctor = async |setup| drop(diagnosis::diagnose(setup).await);
+    let of_target = async |setup| drop(run::status_of_one(setup, Side::Target).await.unwrap());
+    let without_source = async |setup| {
+        stage.source.on_call(|_, _| Some(Fault::Before(PlaceError::Unavailable("no route".into()))));
+        drop(run::status(setup).await.unwrap());
+        stage.source.on_call(|_, _| None);
+    };
     assert!(warnings(&stage, status).await.is_empty() && warnings(&stage, doctor).await.is_empty());
+    assert!(warnings(&stage, without_source).await.is_empty());
     let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
     stage.source.remove(&record).unwrap();
     for (found, sides) in [
         (warnings(&stage, status).await, &["source", "target"][..]),
         (warnings(&stage, of_source).await, &["source"]),
+        (warnings(&stage, of_target).await, &["target"]),
         (warnings(&stage, doctor).await, &["source"]),
     ] {
         assert_eq!(found.len(), sides.len(), "{found:?}");
         for (text, side) in found.iter().zip(sides) {
-            let command = "remove the guard: kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-";
-            assert!(text.contains(&format!("the {side} has a guard")) && text.contains(command), "{text}");
+            let command = "remove the guard: kubectl delete --ignore-not-found validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-";
+            assert!(text.contains(&format!("the {side} has a guard")), "{text}");
+            // Only the source shows that a move isn't under way.
+            assert_eq!(text.contains(command), *side == "source", "{text}");
         }
+    }
+    let forbidden = |_: &str, key: &Key| {
+        let is_unreadable = key.namespace.as_deref() == Some("pivot-host-records");
+        is_unreadable.then(|| Fault::Before(PlaceError::Forbidden("records".into())))
+    };
+    stage.source.on_call(forbidden);
+    assert!(warnings(&stage, doctor).await.is_empty());
+}
+
+/// The guards of moves from and to a third cluster, whose records this status doesn't read.
+#[tokio::test(start_paused = true)]
+async fn guards_of_other_roles_have_no_command() {
+    let stage = stage();
+    for (place, side) in [(&stage.source, Side::Target), (&stage.target, Side::Source)] {
+        place.insert(policy_manifest(side, "1-a", &BTreeSet::new(), None)).unwrap();
+    }
+    assert!(warnings(&stage, async |setup| drop(run::status(setup).await.unwrap())).await.is_empty());
+    let of_source = async |setup| drop(run::status_of_one(setup, Side::Source).await.unwrap());
+    let found = warnings(&stage, of_source).await;
+    assert!(found.len() == 1 && found[0].contains("pivot-host status"), "{found:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn recovered_sources_have_no_guard() {
+    let stage = commit(add_policies(restored::stage())).await;
+    restored::forget(&stage.target);
+    let source = stage.source.clone();
+    let move_id = under_way(setup(&stage, false)).await.unwrap().record.move_id;
+    source.insert(policy_manifest(Side::Source, &move_id, &BTreeSet::new(), None)).unwrap();
+    let mut recovering = setup(&stage, false);
+    recovering.options.accept.insert(Risk::WorldChanged);
+    // The user may not remove policies; and then the run dies at the record.
+    for (denied, left) in [(POLICY_GROUP, 1), ("", 0)] {
+        source.on_call(move |verb, key| {
+            let dies = verb == "patch" && is_record(key, "source");
+            let is_denied = verb == "delete" && key.group_kind.group == denied;
+            (dies || is_denied).then(|| Fault::Before(PlaceError::Forbidden("denied".into())))
+        });
+        let notes = Arc::new(Notes::default());
+        run::rollback(Setup { watcher: notes.clone(), ..recovering.clone() }).await.unwrap_err();
+        assert_eq!((count_guards(&source), notes.lines_of("guard-left").len()), (left, left));
     }
 }
