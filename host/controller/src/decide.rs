@@ -26,14 +26,14 @@ pub(crate) enum RecordedMove {
 /// The state that users want of a Pivot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
-    /// Its move.
+    /// The move of the Pivot.
     Move,
     /// No move. One that has copied objects goes on.
     Suspend {
         /// Whether the source's record alone shows that. An agent's cluster could write one.
         believes_source: bool,
     },
-    /// Its deletion.
+    /// The deletion of the Pivot.
     Delete,
 }
 

@@ -111,11 +111,13 @@ fn unchanged_move_rule() -> String {
     let names = |schema: &Value| -> Vec<String> {
         schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
     };
-    let compared = |name: &String| !["options", "suspend"].contains(&name.as_str());
-    let fields = names(&spec).into_iter().filter(compared).map(|name| {
-        let field = format!("spec.{name}");
-        unchanged(&|of| format!("has({of}.{field})"), &field)
-    });
+    let fields = names(&spec)
+        .into_iter()
+        .filter(|name| !["options", "suspend"].contains(&name.as_str()))
+        .map(|name| {
+            let field = format!("spec.{name}");
+            unchanged(&|of| format!("has({of}.{field})"), &field)
+        });
     let options =
         names(&options).into_iter().filter(|name| name != "accept" && !CHANGEABLE.contains(&name.as_str()));
     let options = options.map(|name| {

@@ -28,7 +28,7 @@ pub(crate) async fn follow_offers(shared: &Shared) -> Infallible {
     if shared.settings.accept_returns.is_empty() {
         return pending().await;
     }
-    // The same failure is reported once.
+    // A failure that repeats is reported once.
     let mut failures: BTreeMap<AgentName, String> = BTreeMap::new();
     loop {
         for (agent, offers) in shared.opener.list_offers() {

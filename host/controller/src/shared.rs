@@ -22,7 +22,7 @@ pub struct Settings {
     pub record_namespace: String,
     /// Objects that every move out of the controller's cluster also copies.
     pub also_copy: BTreeSet<Part>,
-    /// Namespaces in which a suspended Pivot is created for each Cluster that one of their agents offers.
+    /// Namespaces in which a suspended Pivot is created for each Cluster that an agent of the namespace offers.
     pub accept_returns: BTreeSet<String>,
     /// Name of the controller among the controllers of its cluster.
     pub identity: String,

@@ -18,12 +18,12 @@ use tokio_rustls::server::TlsStream;
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 use crate::enrolment::{AdmittedAgent, Enrolment};
+use crate::link_request::OfferedCluster;
 use crate::log_throttle::LogThrottle;
 use crate::name::AgentName;
 use crate::newcomers::{Newcomer, Newcomers};
 use crate::place::{Alive, Greeted, LinkError, LinkPlace, greet};
 use crate::rejected_connection::{HELLO, PATIENCE, RejectedConnection};
-use crate::return_offers::OfferedCluster;
 use crate::tls_files::{TlsFiles, TlsFilesError};
 
 /// Most connections that may be undecided at once: none of them has shown yet who it is.

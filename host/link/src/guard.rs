@@ -16,8 +16,10 @@ use serde_json::Value;
 
 use crate::link_request::LinkRequest;
 use crate::requested_access::{OURS, RequestedAccess, is_read_only, requested_access};
-use crate::return_offers::CONSENT;
 use crate::role::Role;
+
+/// The ConfigMap with the namespaces for which the agent is a source, next to the records of moves.
+pub(crate) const CONSENT: &str = "agent-return";
 
 /// The rules for requests to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]

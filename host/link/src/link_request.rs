@@ -8,8 +8,6 @@ use pivot_places::{Access, Change, Closing, Identity, Opening, Patch, Preconditi
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::return_offers::OfferedCluster;
-
 /// The versions of the protocol that this build speaks.
 pub(crate) const OLDEST: u32 = 1;
 pub(crate) const NEWEST: u32 = 1;
@@ -101,4 +99,13 @@ pub(crate) struct Hello {
     /// Clusters that users of the place want to move back.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) offers: BTreeSet<OfferedCluster>,
+}
+
+/// A Cluster that users of an agent's cluster want to move back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OfferedCluster {
+    /// Namespace in the agent's cluster.
+    pub namespace: String,
+    /// Name of the Cluster.
+    pub name: String,
 }

@@ -33,8 +33,8 @@ use tokio::time::timeout;
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
 use crate::expected_answer::{ExpectedAnswer, unbelievable_error};
 use crate::frame::{Frames, MOST, Tag};
-use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST};
-use crate::return_offers::{OfferedCluster, bound_offers};
+use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST, OfferedCluster};
+use crate::return_offers::bound_offers;
 use crate::work::RunningTasks;
 
 /// Bytes of an agent's name for its place that are shown and kept.

@@ -13,12 +13,12 @@ use std::time::Duration;
 use pivot_core::objects::names::{GROUP_CLUSTER, RECORD, RETURN};
 use pivot_core::{Key, Kind};
 use pivot_places::{Change, Patch, Place, PlaceError, Preconditions, Result, Subresource, builtin_kinds};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-use crate::guard::Guard;
+use crate::guard::{CONSENT, Guard};
+use crate::link_request::OfferedCluster;
 use crate::role::Role;
 
 /// The most Clusters that an agent offers, in each namespace and in all.
@@ -26,23 +26,12 @@ const MAX_OFFERS_IN_NAMESPACE: usize = 16;
 const MAX_OFFERS: usize = 256;
 /// The longest name of a Cluster, which is the value of a label, too.
 const MAX_NAME_LENGTH: usize = 63;
-/// The ConfigMap with the namespaces for which the agent is a source, next to the records of moves.
-pub(crate) const CONSENT: &str = "agent-return";
 /// Value of the annotation of an offered Cluster.
-const REQUESTED: &str = "requested";
+const REQUEST_VALUE: &str = "requested";
 /// Pause between two reads.
-const AGAIN: Duration = Duration::from_secs(10);
+const READ_PAUSE: Duration = Duration::from_secs(10);
 /// The longest time for which the agent keeps the role of a source without having read the offers.
 const MAX_UNREAD: Duration = Duration::from_secs(60);
-
-/// A Cluster that users of an agent's cluster want to move back.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct OfferedCluster {
-    /// Namespace in the agent's cluster.
-    pub namespace: String,
-    /// Name of the Cluster.
-    pub name: String,
-}
 
 /// Returns the first offers of each namespace that an agent may make.
 pub(crate) fn bound_offers(offers: BTreeSet<OfferedCluster>) -> BTreeSet<OfferedCluster> {
@@ -61,7 +50,7 @@ pub(crate) fn bound_offers(offers: BTreeSet<OfferedCluster>) -> BTreeSet<Offered
 enum Ineffective {
     /// Another move is under way, or there are too many offers.
     Offer(OfferedCluster),
-    /// The agent's account may not list the Clusters of a namespace, or of all.
+    /// The agent's account has no permission to list the Clusters of a namespace, or of all.
     Forbidden { namespace: Option<String>, why: String },
 }
 
@@ -145,7 +134,7 @@ impl ReturnOffers {
                     return ReturnState::default();
                 }
             }
-            sleep(AGAIN).await;
+            sleep(READ_PAUSE).await;
         }
     }
 
@@ -154,7 +143,7 @@ impl ReturnOffers {
     pub(crate) async fn wait_for_change(&self, linked: &ReturnState) {
         let mut last_read = Instant::now();
         loop {
-            sleep(AGAIN).await;
+            sleep(READ_PAUSE).await;
             match self.keep_change(linked).await {
                 Ok(true) => return,
                 Ok(false) => last_read = Instant::now(),
@@ -189,7 +178,7 @@ impl ReturnOffers {
                 tracing::warn!(%error, "delete ConfigMap {namespace}/{name}: it allows a move back that the agent no longer allows");
                 return;
             }
-            sleep(AGAIN).await;
+            sleep(READ_PAUSE).await;
         }
     }
 
@@ -222,7 +211,7 @@ impl ReturnOffers {
                     tracing::warn!(
                         namespace,
                         why,
-                        "no Cluster can move back, because the agent may not list them"
+                        "no Cluster can move back, because the agent has no permission to list them"
                     );
                 }
             }
@@ -236,7 +225,7 @@ impl ReturnOffers {
         Ok(UnderWay { into: has_any(Role::Target), out: has_any(Role::Source) })
     }
 
-    /// Lists the annotated Clusters, and the namespaces that the agent's account may not read.
+    /// Lists the annotated Clusters, and the namespaces that the agent's account can't read.
     async fn list_offers(&self) -> Result<(BTreeSet<OfferedCluster>, BTreeSet<Ineffective>)> {
         let (mut offers, mut ineffective) = (BTreeSet::new(), BTreeSet::new());
         let Some(kind) = self.find_clusters_kind().await? else { return Ok((offers, ineffective)) };
@@ -254,7 +243,7 @@ impl ReturnOffers {
                     continue;
                 }
                 Err(error) => {
-                    // Its version may be served no more.
+                    // A version may be served no more.
                     *self.clusters.lock().await = None;
                     return Err(error);
                 }
@@ -262,7 +251,7 @@ impl ReturnOffers {
             };
             let metas = listing.metas.into_iter();
             let requested =
-                metas.filter(|meta| meta.annotations.get(RETURN).is_some_and(|value| value == REQUESTED));
+                metas.filter(|meta| meta.annotations.get(RETURN).is_some_and(|value| value == REQUEST_VALUE));
             offers.extend(
                 requested
                     .filter_map(|meta| Some(OfferedCluster { namespace: meta.namespace?, name: meta.name })),
@@ -436,7 +425,7 @@ mod tests {
     async fn only_offers_in_allowed_namespaces_count() {
         let place = place();
         for (namespace, name, value) in
-            [("shop", "edge", REQUESTED), ("shop", "stays", "yes"), ("other", "hidden", REQUESTED)]
+            [("shop", "edge", REQUEST_VALUE), ("shop", "stays", "yes"), ("other", "hidden", REQUEST_VALUE)]
         {
             cluster(&place, namespace, name, value);
         }
@@ -447,7 +436,7 @@ mod tests {
     #[tokio::test]
     async fn forbidden_namespace_hides_no_other() {
         let place = place();
-        cluster(&place, "shop", "edge", REQUESTED);
+        cluster(&place, "shop", "edge", REQUEST_VALUE);
         place.on_call(|verb, key| {
             let forbidden = verb == "list-meta" && key.namespace.as_deref() == Some("lab");
             forbidden.then(|| Fault::Before(PlaceError::Forbidden("no".to_owned())))
@@ -472,7 +461,7 @@ mod tests {
         let place = place();
         let agent = agent(&place);
         let own = ReturnState::default();
-        cluster(&place, "shop", "edge", REQUESTED);
+        cluster(&place, "shop", "edge", REQUEST_VALUE);
         let source = agent.prepare_link().await;
         for (linked, error, least, most) in [
             (&source, PlaceError::Forbidden("no".to_owned()), 0, 15),
@@ -489,7 +478,7 @@ mod tests {
     #[tokio::test]
     async fn restarted_agent_stays_source_until_the_end() {
         let place = place();
-        let edge = cluster(&place, "shop", "edge", REQUESTED);
+        let edge = cluster(&place, "shop", "edge", REQUEST_VALUE);
         let begun = agent(&place);
         let linked = begun.prepare_link().await;
         let move_out = record(&place, "pivot-host-source-1", "source");
@@ -511,7 +500,7 @@ mod tests {
     #[tokio::test]
     async fn labelled_target_record_holds_no_role() {
         let place = place();
-        let edge = cluster(&place, "shop", "edge", REQUESTED);
+        let edge = cluster(&place, "shop", "edge", REQUEST_VALUE);
         agent(&place).prepare_link().await;
         place.remove(&edge).unwrap();
         record(&place, "pivot-host-target-1", "source");
@@ -522,7 +511,7 @@ mod tests {
     #[tokio::test]
     async fn labelled_source_record_ends_no_role() {
         let place = place();
-        cluster(&place, "shop", "edge", REQUESTED);
+        cluster(&place, "shop", "edge", REQUEST_VALUE);
         record(&place, "pivot-host-source-1", "target");
         assert_eq!(agent(&place).prepare_link().await.namespaces, names(&["shop"]));
     }

@@ -24,9 +24,9 @@ use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, S
 use crate::connection::{CONNECTION_WINDOW, Connection, GIVE_UP, STREAM_WINDOW, TEST_AFTER};
 use crate::frame::{Tag, encode_frame};
 use crate::guard::Guard;
-use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST};
+use crate::link_request::{Hello, LinkRequest, NEWEST, OLDEST, OfferedCluster};
 use crate::post_move_gate::PostMoveGate;
-use crate::return_offers::{OfferedCluster, ReturnOffers, ReturnState};
+use crate::return_offers::{ReturnOffers, ReturnState};
 use crate::role::Role;
 use crate::work::RunningTasks;
 

@@ -1,4 +1,4 @@
-//! The guard of a move (`move --guard`): until the move ends, nobody else unpauses its objects.
+//! The guard of a move (`move --guard`): until the move ends, no other client unpauses its objects.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::stage::{Stage, all, same};
 const CLUSTER: &str = "Cluster.cluster.x-k8s.io";
 const DEPLOYMENT: &str = "MachineDeployment.cluster.x-k8s.io";
 const FLUX: &str = "system:serviceaccount:flux-system:kustomize-controller";
-/// How often a request is repeated until the server has taken notice of a changed policy.
+/// The number of times that a request is repeated until the server has taken notice of a changed policy.
 const TRIES: u32 = 100;
 
 /// A user, and the field manager of their program.

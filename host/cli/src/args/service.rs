@@ -71,7 +71,7 @@ pub(crate) struct Controlled {
     /// Accept agents with certificates of another authority: a directory with tls.crt, tls.key and ca.crt
     #[arg(long, value_name = "DIR", requires = "agents", group = "agents_known", help_heading = "Agents")]
     pub(crate) agents_tls: Option<PathBuf>,
-    /// Create a suspended Pivot in this namespace for each Cluster that one of its agents offers; can be repeated
+    /// Create a suspended Pivot in this namespace for each Cluster that an agent of the namespace offers; can be repeated
     #[arg(long, value_name = "NAMESPACE", requires = "agents", help_heading = "Agents")]
     pub(crate) accept_returns: Vec<String>,
     #[command(flatten)]
@@ -113,7 +113,7 @@ pub(crate) struct ControllerManifests {
     /// Accept agents, with the certificate in this Secret of the controller's namespace
     #[arg(long, value_name = "SECRET", group = "agents_known", help_heading = "Agents")]
     pub(crate) agents_secret: Option<String>,
-    /// Create a suspended Pivot in this namespace for each Cluster that one of its agents offers; can be repeated
+    /// Create a suspended Pivot in this namespace for each Cluster that an agent of the namespace offers; can be repeated
     #[arg(long, value_name = "NAMESPACE", requires = "agents_known", help_heading = "Agents")]
     pub(crate) accept_returns: Vec<String>,
     /// Also copy these objects with every move out of the cluster; can be repeated

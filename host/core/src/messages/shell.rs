@@ -51,6 +51,11 @@ impl Kubectl {
         Self::new(side, words)
     }
 
+    /// A command that deletes objects with a name in no namespace. Some of them may be gone.
+    pub(crate) fn delete_if_present(side: Side, resources: &str, name: &str) -> Self {
+        Self::new(side, ["delete", "--ignore-not-found", resources, name])
+    }
+
     /// A merge patch of one object.
     pub fn patch(side: Side, key: &Key, patch: &str) -> Self {
         Self::object(side, "patch", key, &["--type", "merge", "-p", patch])
@@ -73,6 +78,21 @@ impl fmt::Display for Kubectl {
         f.write_str("kubectl")?;
         self.flags.iter().chain(&self.words).try_for_each(|word| write!(f, " {}", quote(word)))
     }
+}
+
+/// Returns the words in which an API server refuses a request because of the guard of a move.
+pub(crate) fn guard_refusal_text(move_id: &str, removal: &Kubectl) -> String {
+    format!(
+        "move {move_id} of pivot-host is under way and paused this object: continue the move with `pivot-host resume`, or, before the \
+         commit, undo it with `pivot-host rollback`; to remove this guard, in this cluster: {removal}"
+    )
+}
+
+/// Returns the advice for a change that a move asks for and that its guard refuses.
+pub(crate) fn restoring_advice(field_manager: &str) -> String {
+    format!(
+        "to restore what the move asks for, pass --field-manager {field_manager} to kubectl patch or edit"
+    )
 }
 
 #[cfg(test)]

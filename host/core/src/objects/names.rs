@@ -32,7 +32,7 @@ pub const ADDED: &str = "pivot-host.io/added";
 /// Annotation that holds the inverse of what this tool changed on an object to pause or hold it.
 pub const UNDO: &str = "pivot-host.io/undo";
 /// Label of a guard's policies: the cluster's side in the move.
-pub const GUARD: &str = "pivot-host.io/guard";
+pub(crate) const GUARD: &str = "pivot-host.io/guard";
 /// Annotation on a Cluster of a source that went back, which a run paused because its copy runs: the move's id.
 pub const OUT_OF_DATE: &str = "pivot-host.io/out-of-date";
 /// Annotation on a Cluster in an agent's cluster: a user wants the Cluster to move back to the controller's cluster.

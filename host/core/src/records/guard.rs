@@ -1,14 +1,14 @@
 //! The guard of a move: an admission policy on each side that refuses to unpause the move's objects.
 //!
-//! A guard is against accidents, and nothing relies on it. An API server applies a policy a moment after it was written, skips it on
-//! errors, and knows the mover by the name of its field manager alone. A policy covers objects with the move's undo annotation, and from
+//! A guard is against accidents, and nothing relies on it. An API server applies a policy a moment after it was written, and skips it on
+//! errors. It knows the mover by the name of its field manager alone. A policy covers objects with the move's undo annotation, and from
 //! the commit on scaling by UIDs. So it covers nothing once the move has ended. A recovery removes it, because its source stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::messages::shell::Kubectl;
+use crate::messages::shell::{self, Kubectl};
 use crate::objects::kind::GroupKind;
 use crate::objects::names::{FIELD_MANAGER, GROUP_CLUSTER, GUARD, UNDO};
 use crate::objects::object::Uid;
@@ -83,25 +83,17 @@ pub fn side_of_guard(labels: &BTreeMap<String, String>) -> Side {
 /// Returns the command that removes a guard.
 pub fn removal_command(side: Side, move_id: &str) -> Kubectl {
     let [(_, policies), (_, bindings)] = POLICY_KINDS;
-    let kinds = format!("{bindings},{policies}");
-    Kubectl::new(side, ["delete", "--ignore-not-found", &kinds, &guard_name(move_id)])
+    Kubectl::delete_if_present(side, &format!("{bindings},{policies}"), &guard_name(move_id))
 }
 
 /// Returns the words in which a guard refuses a request.
 pub fn refusal_text(move_id: &str) -> String {
-    format!(
-        "move {move_id} of pivot-host is under way and paused this object: continue the move with `pivot-host resume`, or, before the \
-         commit, undo it with `pivot-host rollback`; to remove this guard, in this cluster: {}",
-        removal_command(Side::Source, move_id)
-    )
+    shell::guard_refusal_text(move_id, &removal_command(Side::Source, move_id))
 }
 
 /// Returns the words in which a guard refuses a change of content. The move itself may ask for it, if the content changed before.
 fn content_refusal_text(move_id: &str) -> String {
-    let advice = format!(
-        "to restore what the move asks for, pass --field-manager {FIELD_MANAGER} to kubectl patch or edit"
-    );
-    format!("{advice}; {}", refusal_text(move_id))
+    format!("{}; {}", shell::restoring_advice(FIELD_MANAGER), refusal_text(move_id))
 }
 
 /// Returns the object whose creation a guard refuses to every user. A dry run of it shows whether the guard is in force.

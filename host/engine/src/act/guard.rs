@@ -25,7 +25,7 @@ const ASK_EVERY: Duration = Duration::from_millis(250);
 /// A namespace that each cluster has.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// Puts a guard up on both sides, and waits until it is in force. Of several API servers behind one address, one answers for all.
+/// Puts a guard up on both sides, and waits until it is in force. If several API servers share an address, one answers for all.
 pub(crate) async fn put_up(job: &Job, kinds: &BTreeSet<GroupKind>) -> Result<(), Failure> {
     // If one fails, the other still ends: a create that is under way could come after the removal.
     let (source, target) =
@@ -81,7 +81,9 @@ fn refuse_without_effect(side: Side, message: String) -> Failure {
         object: None,
         others: Vec::new(),
         message,
-        remedies: vec!["find out why (a webhook may not support dry runs), or move without a guard".into()],
+        remedies: vec![
+            "find out why (dry runs fail if a webhook doesn't support them), or move without a guard".into(),
+        ],
     })
 }
 

@@ -54,7 +54,7 @@ async fn report_moves(setup: &Setup, opened: &Opened, missing: Option<Side>) -> 
     let as_target = Setup { sides: Sides { source: source.clone(), target: source }, ..setup.clone() };
     let as_target = open_sides(&as_target, Some(Side::Source)).await?;
     status::report_moves(setup, &as_target.read_visible_moves().await?, Some(Side::Source));
-    // Visible moves lack those whose records the user may not read.
+    // Visible moves lack moves whose records the user can't read.
     if !guards.is_empty()
         && let (Ok(out), Ok(into)) = (opened.read_moves().await, as_target.read_moves().await)
     {

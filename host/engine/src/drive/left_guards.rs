@@ -55,7 +55,7 @@ pub(crate) fn report_left_guards(setup: &Setup, guards: &[SeenGuard], is_under_w
             Side::Target => Event::note(
                 "guard-left",
                 format!(
-                    "the {read_as} has a guard of move {move_id} into it, but no record of that move; look at its source with `pivot-host status`"
+                    "the {read_as} has a guard of move {move_id} into it, but no record of that move; see the status of its source"
                 ),
             ),
         });

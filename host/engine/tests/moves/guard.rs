@@ -251,7 +251,7 @@ async fn recovered_sources_have_no_guard() {
     source.insert(policy_manifest(Side::Source, &move_id, &BTreeSet::new(), None)).unwrap();
     let mut recovering = setup(&stage, false);
     recovering.options.accept.insert(Risk::WorldChanged);
-    // The user may not remove policies; and then the run dies at the record.
+    // The user has no permission to remove policies; and then the run dies at the record.
     for (denied, left) in [(POLICY_GROUP, 1), ("", 0)] {
         source.on_call(move |verb, key| {
             let dies = verb == "patch" && is_record(key, "source");

@@ -254,7 +254,7 @@ async fn finalizer_permissions_count_only_where_enforced() {
     }
 }
 
-/// Returns the permissions that a move of the whole stage needs on a side, and those of its checks.
+/// Returns the permissions that a move of the whole stage needs on a side, and the permissions of its checks.
 async fn print_permissions(stage: &Stage, side: Side) -> [BTreeSet<Access>; 2] {
     // A link knows no permissions.
     let sides = Sides { source: Arc::new(stage.source.clone()), target: Arc::new(stage.target.clone()) };

@@ -19,7 +19,7 @@ mod distance;
 #[cfg(test)]
 mod enrolled;
 #[cfg(test)]
-mod returned;
+mod return_offers;
 #[cfg(test)]
 mod stranger;
 #[cfg(test)]

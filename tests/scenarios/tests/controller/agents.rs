@@ -22,7 +22,7 @@ pub(crate) async fn installed(server: &Server) -> PathBuf {
     installed_with(server, &[]).await
 }
 
-/// The same with more flags.
+/// Installs an agent with more flags.
 pub(crate) async fn installed_with(server: &Server, more: &[&str]) -> PathBuf {
     let words = [
         "generate",
