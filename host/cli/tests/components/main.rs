@@ -7,9 +7,9 @@ mod host;
 #[cfg(test)]
 mod mutated;
 #[cfg(test)]
-mod shapes;
-#[cfg(test)]
 #[path = "../schemas/mod.rs"]
 mod schemas;
+#[cfg(test)]
+mod shapes;
 #[cfg(test)]
 mod trials;
