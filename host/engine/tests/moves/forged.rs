@@ -7,8 +7,9 @@ use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
+use crate::committed;
 use crate::run;
-use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture, under_way};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::code;
 
 /// A move that stopped while it copied: the target has everything but the last Machine's infrastructure.
@@ -96,4 +97,26 @@ async fn documents_never_show_the_key_of_copies() {
     let status = run::status(stage.setup()).await.unwrap();
     let text = serde_json::to_string(&status.moves).unwrap();
     assert!(text.contains("moveId") && !text.contains("copyKey"), "{text}");
+}
+
+/// Anyone with write access to the source could have its record say that nothing is committed.
+// proves: I7, T183
+#[tokio::test(start_paused = true)]
+async fn forged_record_removes_no_running_copies() {
+    let stage = committed::commit(Stage::new()).await;
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    stage.target.edit(&cluster, |body| body["spec"]["paused"] = json!(false)).unwrap();
+    let record = stage.source.keys().into_iter().find(|key| is_record(key, "source")).unwrap();
+    let forge = |body: &mut Value| {
+        let text = body["data"]["record.json"].as_str().unwrap();
+        let mut record: Value = serde_json::from_str(text).unwrap();
+        record["phase"] = json!("Copied");
+        record["target"] = Value::Null;
+        record["kinds"].as_array_mut().unwrap().retain(|kind| kind["kind"] != "Cluster");
+        body["data"]["record.json"] = json!(record.to_string());
+    };
+    stage.source.edit(&record, forge).unwrap();
+    let copies = picture(&stage.target);
+    run::rollback(stage.setup()).await.unwrap_err();
+    assert_eq!(picture(&stage.target), copies);
 }

@@ -13,6 +13,7 @@ use pivot_core::records::cluster_identity::{ClusterIdentity, MovedCluster, autho
 use pivot_core::records::record::{Finished, MOST_MOVED_CLUSTERS, Phase, Record};
 use pivot_core::records::release::UidSet;
 use pivot_core::{Both, GroupKind, Key, Kind, Meta, Object, Uid};
+use pivot_places::PlaceError;
 
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::one_sided::OneSidedMove;
@@ -62,13 +63,19 @@ pub(crate) fn is_paused(side: &Handle, cluster: &Object) -> Result<bool, Failure
     pause::is_paused(cluster).map_err(|error| Failure::Object(side.side, error))
 }
 
-/// The Clusters that a side has where a move works.
+/// The Clusters that a side has where a move works. Also of a record without that kind: anyone with write access to one side can
+/// leave it out.
 async fn list_clusters(side: &Handle, kinds: &KindsOfSide, record: &Record) -> Result<Vec<Object>, Failure> {
-    let Some(kind) = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| kinds.get(gk)) else {
-        return Ok(Vec::new());
-    };
+    let Some((_, kind)) = kinds.iter().find(|(gk, _)| is_cluster(gk)) else { return Ok(Vec::new()) };
     let lists = record.copied_namespaces.iter().map(|namespace| side.list(kind, Some(namespace)).boxed());
-    let listed = side_by_side::try_all(LISTS, lists.collect()).await?;
+    let listed = match side_by_side::try_all(LISTS, lists.collect()).await {
+        Err(Failure::Place { error: PlaceError::Forbidden(_), .. })
+            if !record.kinds.iter().any(is_cluster) =>
+        {
+            Vec::new()
+        }
+        listed => listed?,
+    };
     Ok(listed.into_iter().flat_map(|listing| listing.objects).collect())
 }
 
