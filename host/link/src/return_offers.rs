@@ -123,15 +123,19 @@ impl ReturnOffers {
         })
     }
 
-    /// Returns the state for the next link, and keeps its namespaces. Waits while the cluster doesn't answer.
+    /// Returns the state for the next link, and keeps its namespaces. Waits until the cluster answers: in the middle of a move
+    /// out of it, another role would be wrong.
     pub(crate) async fn prepare_link(&self) -> ReturnState {
+        let mut has_warned = false;
         loop {
             match self.read_and_keep().await {
                 Ok(state) => return state,
-                Err(error) if error.is_transient() => tracing::debug!(%error, "offers can't be read"),
+                Err(error) if has_warned || error.is_transient() => {
+                    tracing::debug!(%error, "offers can't be read or kept");
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "no Cluster can move back, because the agent can't read or keep what users offer");
-                    return ReturnState::default();
+                    has_warned = true;
+                    tracing::warn!(%error, "the agent doesn't call, because it can't read or keep what users offer");
                 }
             }
             sleep(READ_PAUSE).await;
@@ -170,15 +174,23 @@ impl ReturnOffers {
         self.keep_consent(&now).await.map(|()| true)
     }
 
-    /// Deletes what the agent kept while its administrator allowed moves back. Waits while the cluster doesn't answer.
+    /// Deletes what the agent kept while its administrator allowed moves back, once no move out of the cluster needs it. Waits while
+    /// the cluster doesn't answer.
     pub(crate) async fn forget_consent(&self) {
-        while let Err(error) = self.keep_consent(&ReturnState::default()).await {
+        while let Err(error) = self.delete_unneeded_consent().await {
             if !error.is_transient() {
                 let (namespace, name) = (&self.record_namespace, CONSENT);
                 tracing::warn!(%error, "delete ConfigMap {namespace}/{name}: it allows a move back that the agent no longer allows");
                 return;
             }
             sleep(READ_PAUSE).await;
+        }
+    }
+
+    async fn delete_unneeded_consent(&self) -> Result<()> {
+        match self.read_records().await?.out {
+            true => Err(PlaceError::Unavailable("a move out of the cluster is under way".to_owned())),
+            false => self.keep_consent(&ReturnState::default()).await,
         }
     }
 
