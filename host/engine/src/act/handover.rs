@@ -85,16 +85,23 @@ pub(crate) async fn commit_import(
 ) -> Result<(), Failure> {
     let imports = find_imports(job, journal, contents).await?;
     let accepted = job.options.accept.kinds(Risk::CopyChanged).clone();
-    let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
+    let deleted: Vec<_> = list
+        .entries
+        .iter()
+        .filter(|entry| entry.fate == ReleaseFate::Delete)
+        .filter_map(|entry| known.get_by_key(&entry.key))
+        .collect();
     tokio::try_join!(
         pausing::check_still_paused(job, list),
         check_as_copied(job, list, known),
         new_dependents::refuse_new_dependents(job, list, journal.created_at()),
-        gitops::check_no_active_owners(job, known, deleted.filter_map(|entry| known.get_by_key(&entry.key))),
+        gitops::check_no_active_owners(job, known, deleted.iter().copied()),
     )?;
     imported::check_copies(job, list, known, &imports, &accepted).await?;
     calls::wait_for_checks(job, &PluginView::from_list(list), Point::AfterResume).await?;
     evidence::wait_for_takeover(job, list, known, None).await?;
+    // The waits took time.
+    gitops::check_no_active_owners(job, known, deleted.into_iter()).await?;
     job.safe_point()?;
     let target = match job.target.identify().await? {
         Identity::Cluster(uid) => Some(uid),
