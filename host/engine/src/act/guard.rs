@@ -57,7 +57,10 @@ async fn put_up_on(job: &Job, side: Side, kinds: &BTreeSet<GroupKind>) -> Result
             Err(PlaceError::Forbidden(text) | PlaceError::Invalid(text)) if text.contains(&refusal) => {
                 return Ok(());
             }
-            Ok(_) if Instant::now() < deadline => sleep(ASK_EVERY).await,
+            // Before the policy is applied, a webhook or a quota may refuse the request.
+            Ok(_) | Err(PlaceError::Forbidden(_) | PlaceError::Invalid(_)) if Instant::now() < deadline => {
+                sleep(ASK_EVERY).await;
+            }
             Ok(_) => {
                 let seconds = PATIENCE.as_secs();
                 let message =

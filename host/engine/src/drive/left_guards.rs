@@ -48,7 +48,7 @@ pub(crate) fn report_left_guards(setup: &Setup, guards: &[SeenGuard], is_under_w
                 let flags = setup.options.kubectl_flags.get(*read_as).clone();
                 let command = Kubectl { flags, ..removal_command(*read_as, move_id) };
                 let text = format!(
-                    "the {read_as} has a guard of move {move_id} out of it, but no record of that move; to remove the guard: {command}"
+                    "the {read_as} has a guard of move {move_id} out of it, but no record of that move in the namespace of records that was read; if no other namespace has one, remove the guard: {command}"
                 );
                 Event::warning("guard-left", text)
             }

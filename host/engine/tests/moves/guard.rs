@@ -239,7 +239,7 @@ async fn guards_of_other_roles_have_no_command() {
     assert!(warnings(&stage, async |setup| drop(run::status(setup).await.unwrap())).await.is_empty());
     let of_source = async |setup| drop(run::status_of_one(setup, Side::Source).await.unwrap());
     let found = warnings(&stage, of_source).await;
-    assert!(found.len() == 1 && found[0].contains("pivot-host status"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("the status of its source"), "{found:?}");
 }
 
 #[tokio::test(start_paused = true)]
