@@ -74,7 +74,9 @@ impl MemoryPlace {
         for kind in builtin_kinds() {
             place.add_kind(kind);
         }
-        place.add_namespace("default").add_namespace("kube-system").add_namespace(RECORD_NAMESPACE);
+        for name in ["default", "kube-public", "kube-system", RECORD_NAMESPACE] {
+            place.add_namespace(name);
+        }
         place
     }
 

@@ -38,7 +38,7 @@ const COLLECTORS: [&str; 3] = [
 pub struct CommittedContent<'a> {
     /// UIDs of objects that must not be scaled. A request to scale has no annotations.
     scaled: Vec<&'a Uid>,
-    /// Whether the policy has all these UIDs.
+    /// True if the policy has all these UIDs.
     pub is_whole: bool,
     /// Namespaces of providers, whose service accounts may change content.
     provider_namespaces: BTreeSet<&'a str>,
@@ -138,11 +138,11 @@ pub fn policy_manifest(
         ]},
         "matchConditions": [
             {"name": "by-others", "expression": format!(
-                "request.kind.kind == 'ConfigMap' || !has(request.options) || !has(request.options.fieldManager) || \
+                "request.operation == 'CREATE' || !has(request.options) || !has(request.options.fieldManager) || \
                  request.options.fieldManager != '{FIELD_MANAGER}'"
             )},
             {"name": "of-this-move", "expression": format!(
-                "request.kind.kind in ['ConfigMap', 'Scale'] || has(oldObject.metadata.annotations) && \
+                "request.operation == 'CREATE' || request.kind.group == 'autoscaling' || has(oldObject.metadata.annotations) && \
                  '{UNDO}' in oldObject.metadata.annotations && oldObject.metadata.annotations['{UNDO}'].contains('{move_id}'){but_pokes}"
             )},
         ],
@@ -159,7 +159,7 @@ fn manifest(kind: &str, side: Side, move_id: &str, spec: Value) -> Value {
 /// Keeps `spec.paused`, the undo annotation, and each annotation that it names: those that the move or a plugin set.
 fn stays_paused() -> String {
     format!(
-        "request.kind.kind == 'Scale' || request.kind.kind != 'ConfigMap' && has(object.metadata.annotations) && \
+        "request.kind.group == 'autoscaling' || request.operation != 'CREATE' && has(object.metadata.annotations) && \
          oldObject.metadata.annotations.all(name, \
          name != '{UNDO}' && !oldObject.metadata.annotations['{UNDO}'].contains('\"' + name + '\"') || \
          name in object.metadata.annotations && object.metadata.annotations[name] == oldObject.metadata.annotations[name]) && \
@@ -176,9 +176,9 @@ fn keeps_content(content: &CommittedContent<'_>) -> String {
         groups.push("system:serviceaccounts".to_owned());
     }
     format!(
-        "request.kind.kind == 'ConfigMap' || request.userInfo.username in {} || \
+        "request.operation == 'CREATE' || request.userInfo.username in {} || \
          has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in {}) || \
-         (request.kind.kind == 'Scale' ? !(oldObject.metadata.uid in {}) : \
+         (request.kind.group == 'autoscaling' ? !(oldObject.metadata.uid in {}) : \
          !has(oldObject.spec) || has(object.spec) && (object.spec == oldObject.spec || \
          has(object.spec.paused) && object.spec.paused == true && \
          (!has(oldObject.spec.paused) || oldObject.spec.paused != true)))",
@@ -250,11 +250,11 @@ mod tests {
                 "failurePolicy": "Ignore",
                 "matchConditions": [
                   {
-                    "expression": "request.kind.kind == 'ConfigMap' || !has(request.options) || !has(request.options.fieldManager) || request.options.fieldManager != 'pivot-host'",
+                    "expression": "request.operation == 'CREATE' || !has(request.options) || !has(request.options.fieldManager) || request.options.fieldManager != 'pivot-host'",
                     "name": "by-others"
                   },
                   {
-                    "expression": "request.kind.kind in ['ConfigMap', 'Scale'] || has(oldObject.metadata.annotations) && 'pivot-host.io/undo' in oldObject.metadata.annotations && oldObject.metadata.annotations['pivot-host.io/undo'].contains('1-a')",
+                    "expression": "request.operation == 'CREATE' || request.kind.group == 'autoscaling' || has(oldObject.metadata.annotations) && 'pivot-host.io/undo' in oldObject.metadata.annotations && oldObject.metadata.annotations['pivot-host.io/undo'].contains('1-a')",
                     "name": "of-this-move"
                   }
                 ],
@@ -296,7 +296,7 @@ mod tests {
                 },
                 "validations": [
                   {
-                    "expression": "request.kind.kind == 'Scale' || request.kind.kind != 'ConfigMap' && has(object.metadata.annotations) && oldObject.metadata.annotations.all(name, name != 'pivot-host.io/undo' && !oldObject.metadata.annotations['pivot-host.io/undo'].contains('\"' + name + '\"') || name in object.metadata.annotations && object.metadata.annotations[name] == oldObject.metadata.annotations[name]) && (!has(oldObject.spec) || !has(oldObject.spec.paused) || oldObject.spec.paused != true || has(object.spec) && has(object.spec.paused) && object.spec.paused == true)",
+                    "expression": "request.kind.group == 'autoscaling' || request.operation != 'CREATE' && has(object.metadata.annotations) && oldObject.metadata.annotations.all(name, name != 'pivot-host.io/undo' && !oldObject.metadata.annotations['pivot-host.io/undo'].contains('\"' + name + '\"') || name in object.metadata.annotations && object.metadata.annotations[name] == oldObject.metadata.annotations[name]) && (!has(oldObject.spec) || !has(oldObject.spec.paused) || oldObject.spec.paused != true || has(object.spec) && has(object.spec.paused) && object.spec.paused == true)",
                     "message": "move 1-a of pivot-host is under way and paused this object: continue the move with `pivot-host resume`, or, before the commit, undo it with `pivot-host rollback`; to remove this guard, in this cluster: kubectl delete --ignore-not-found validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-1-a",
                     "reason": "Forbidden"
                   }
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(spec["matchConditions"], before["spec"]["matchConditions"]);
         assert_eq!(spec["validations"][0], before["spec"]["validations"][0]);
         assert_eq!(spec["matchConstraints"]["resourceRules"][0]["resources"], json!(["*", "*/scale"]));
-        expect![[r#"request.kind.kind == 'ConfigMap' || request.userInfo.username in ["system:serviceaccount:kube-system:generic-garbage-collector","system:serviceaccount:kube-system:namespace-controller","system:kube-controller-manager"] || has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in ["system:serviceaccounts:capi-system","system:serviceaccounts:capm3-system"]) || (request.kind.kind == 'Scale' ? !(oldObject.metadata.uid in ["uid-of-MachineDeployment","uid-of-KubeadmControlPlane"]) : !has(oldObject.spec) || has(object.spec) && (object.spec == oldObject.spec || has(object.spec.paused) && object.spec.paused == true && (!has(oldObject.spec.paused) || oldObject.spec.paused != true)))"#]]
+        expect![[r#"request.operation == 'CREATE' || request.userInfo.username in ["system:serviceaccount:kube-system:generic-garbage-collector","system:serviceaccount:kube-system:namespace-controller","system:kube-controller-manager"] || has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in ["system:serviceaccounts:capi-system","system:serviceaccounts:capm3-system"]) || (request.kind.group == 'autoscaling' ? !(oldObject.metadata.uid in ["uid-of-MachineDeployment","uid-of-KubeadmControlPlane"]) : !has(oldObject.spec) || has(object.spec) && (object.spec == oldObject.spec || has(object.spec.paused) && object.spec.paused == true && (!has(oldObject.spec.paused) || oldObject.spec.paused != true)))"#]]
             .assert_eq(spec["validations"][1]["expression"].as_str().unwrap());
         let message = spec["validations"][1]["message"].as_str().unwrap();
         assert!(message.contains("--field-manager pivot-host") && message.ends_with(&refusal_text("1-a")));

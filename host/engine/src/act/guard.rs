@@ -22,8 +22,8 @@ use crate::base::outcome::failure::Failure;
 /// Longest wait for a server to apply the policies. Servers need about a second.
 const PATIENCE: Duration = Duration::from_secs(15);
 const ASK_EVERY: Duration = Duration::from_millis(250);
-/// A namespace that each cluster has.
-const DEFAULT_NAMESPACE: &str = "default";
+/// A namespace that each cluster has, and in which no Clusters are. So no move gives it another name.
+const COMMON_NAMESPACE: &str = "kube-public";
 
 /// Puts a guard up on both sides, and waits until it is in force. If several API servers share an address, one answers for all.
 pub(crate) async fn put_up(job: &Job, kinds: &BTreeSet<GroupKind>) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ async fn put_up_on(job: &Job, side: Side, kinds: &BTreeSet<GroupKind>) -> Result
         let probe = probe_manifest(&job.move_id, namespace);
         match handle.create(config_maps, &probe, Change::DryRun).await {
             // The move may still be refused, so it creates no namespace yet.
-            Err(PlaceError::NotFound(_)) if namespace != DEFAULT_NAMESPACE => namespace = DEFAULT_NAMESPACE,
+            Err(PlaceError::NotFound(_)) if namespace != COMMON_NAMESPACE => namespace = COMMON_NAMESPACE,
             Err(PlaceError::Forbidden(text) | PlaceError::Invalid(text)) if text.contains(&refusal) => {
                 return Ok(());
             }
