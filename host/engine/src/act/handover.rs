@@ -85,12 +85,10 @@ pub(crate) async fn commit_import(
 ) -> Result<(), Failure> {
     let imports = find_imports(job, journal, contents).await?;
     let accepted = job.options.accept.kinds(Risk::CopyChanged).clone();
-    let deleted: Vec<_> = list
-        .entries
-        .iter()
-        .filter(|entry| entry.fate == ReleaseFate::Delete)
-        .filter_map(|entry| known.get_by_key(&entry.key))
-        .collect();
+    let unlisted = evidence::get_unlisted(job, list, known).await?;
+    let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
+    let deleted: Vec<_> =
+        deleted.filter_map(|entry| known.get_by_key(&entry.key)).chain(unlisted.objects()).collect();
     tokio::try_join!(
         pausing::check_still_paused(job, list),
         check_as_copied(job, list, known),

@@ -80,6 +80,19 @@ async fn active_owners_are_accepted_by_kind() {
     run::start(stage.setup()).await.unwrap();
 }
 
+/// A definition whose conversion webhook is gone, for example.
+#[tokio::test(start_paused = true)]
+async fn accepted_owners_need_no_answer() {
+    let mut stage = stage_with_owner();
+    stage.source.on_call(|verb, key| {
+        let is_owner = verb == "get" && key.group_kind.group == GROUP;
+        is_owner.then(|| Fault::Before(PlaceError::Unavailable("no webhook".into())))
+    });
+    run::start(stage.setup()).await.unwrap_err();
+    stage.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
+    assert_eq!(move_with_warnings(&stage).await.len(), 1);
+}
+
 fn suspend(source: &MemoryPlace, is_suspended: bool) {
     source.edit(&owner(), |body| body["spec"] = json!({"suspend": is_suspended})).unwrap();
 }
