@@ -30,7 +30,7 @@ pub(crate) enum Intent {
     Move,
     /// No move. One that has copied objects goes on.
     Suspend {
-        /// Whether the source's record alone shows that. An agent's cluster could write one.
+        /// True if the record of the source is enough to show that. An agent's cluster could write one.
         believes_source: bool,
     },
     /// The deletion of the Pivot.

@@ -64,7 +64,7 @@ pub struct Spec {
     /// Behaviour of a committed move while this cluster can't be reached.
     #[serde(default)]
     pub when_away: WhenAway,
-    /// Whether a move that has copied nothing waits until this is false.
+    /// True if the move waits, as long as it has copied nothing.
     #[serde(default)]
     pub suspend: bool,
     /// Options of the move.

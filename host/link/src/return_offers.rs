@@ -60,7 +60,7 @@ pub(crate) struct ReturnState {
     pub(crate) offers: BTreeSet<OfferedCluster>,
     /// Without any, the agent keeps its own role.
     pub(crate) namespaces: BTreeSet<String>,
-    /// Whether a move out of the cluster is under way.
+    /// True if a move out of the cluster is under way.
     is_leaving: bool,
 }
 

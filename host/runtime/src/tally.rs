@@ -26,9 +26,9 @@ pub struct Used {
     pub peak_memory: usize,
     /// Reasons why questions were denied, each once.
     pub denied: Vec<String>,
-    /// Whether a call has read the configuration.
+    /// True if a call has read the configuration.
     pub reads_config: bool,
-    /// Whether an answer had one of the run's marks.
+    /// True if an answer had one of the run's marks.
     pub has_mark: bool,
 }
 

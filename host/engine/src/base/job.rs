@@ -51,7 +51,7 @@ pub(crate) struct Job {
     pub(crate) copy_mark: CopyMark,
     /// The way of the move: the side that is paused, the side that is deleted from, and the side that runs.
     pub(crate) route: Route,
-    /// Whether this run or an earlier one may have put up a guard. Pivots have none.
+    /// True if this run or an earlier one may have put up a guard. Pivots have none.
     pub(crate) may_have_guard: bool,
     /// Held from the beginning to the end; none if the source has no Leases.
     pub(crate) locks: Option<Arc<Locks>>,
