@@ -89,17 +89,19 @@ pub(crate) async fn commit_import(
     let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
     let deleted: Vec<_> =
         deleted.filter_map(|entry| known.get_by_key(&entry.key)).chain(unlisted.objects()).collect();
-    tokio::try_join!(
-        pausing::check_still_paused(job, list),
-        check_as_copied(job, list, known),
-        new_dependents::refuse_new_dependents(job, list, journal.created_at()),
-        gitops::check_no_active_owners(job, known, deleted.iter().copied()),
-    )?;
+    let check_source = || async {
+        tokio::try_join!(
+            pausing::check_still_paused(job, list),
+            new_dependents::refuse_new_dependents(job, list, journal.created_at()),
+            gitops::check_no_active_owners(job, known, deleted.iter().copied()),
+        )
+    };
+    tokio::try_join!(check_source(), check_as_copied(job, list, known))?;
     imported::check_copies(job, list, known, &imports, &accepted).await?;
     calls::wait_for_checks(job, &PluginView::from_list(list), Point::AfterResume).await?;
     evidence::wait_for_takeover(job, list, known, None).await?;
     // The waits took time.
-    gitops::check_no_active_owners(job, known, deleted.into_iter()).await?;
+    check_source().await?;
     job.safe_point()?;
     let target = match job.target.identify().await? {
         Identity::Cluster(uid) => Some(uid),

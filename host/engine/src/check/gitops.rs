@@ -18,7 +18,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::requests::side_by_side::{self, OBJECTS, Work};
 use crate::check::dangling::{Lookup, look_up, remove_accepted};
 
-/// Checks once more, right before the point of no return, whether an owner is active: a user may have resumed it.
+/// Checks once more, right before the point of no return, whether an owner is active: a user may have unsuspended it.
 pub(crate) async fn check_no_active_owners(
     job: &Job,
     inventory: &Inventory,

@@ -313,14 +313,9 @@ impl ActiveMove {
         calls::wait_for_checks(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
         let mut last = None;
         for _ in 0..MAX_ROUNDS {
-            let (comparison, (), ()) = tokio::try_join!(
+            let (comparison, ()) = tokio::try_join!(
                 commit::compare_sides(&job, &copies),
-                before_pause::check_no_dependents_lost(&job, &copies.snapshot),
-                gitops::check_no_active_owners(
-                    &job,
-                    &copies.snapshot.inventory,
-                    copies.snapshot.moved_objects()
-                )
+                check_before_commit(&job, &copies.snapshot)
             )?;
             match comparison {
                 SideComparison::Same => return Ok(copies),
@@ -339,8 +334,7 @@ impl ActiveMove {
             copies = brought;
             if !changed {
                 // Versions changed, contents did not: controllers touch the status of paused objects, too. The pause took time.
-                let snapshot = &copies.snapshot;
-                gitops::check_no_active_owners(&job, &snapshot.inventory, snapshot.moved_objects()).await?;
+                check_before_commit(&job, &copies.snapshot).await?;
                 return Ok(copies);
             }
             let awaited = signs::select_signs(&job, &copies)?;
@@ -517,4 +511,13 @@ fn locks_of(job: &Job, snapshot: &Snapshot) -> BTreeSet<Lock> {
             None => Lock::ClusterScoped,
         })
         .collect()
+}
+
+/// Checks the facts that users may change while everything is paused.
+async fn check_before_commit(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
+    tokio::try_join!(
+        before_pause::check_no_dependents_lost(job, snapshot),
+        gitops::check_no_active_owners(job, &snapshot.inventory, snapshot.moved_objects())
+    )?;
+    Ok(())
 }

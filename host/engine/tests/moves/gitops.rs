@@ -97,7 +97,7 @@ fn suspend(source: &MemoryPlace, is_suspended: bool) {
     source.edit(&owner(), |body| body["spec"] = json!({"suspend": is_suspended})).unwrap();
 }
 
-/// Moves until an owner, which a user resumes meanwhile, stops the move.
+/// Moves until an owner, which a user unsuspends meanwhile, stops the move.
 async fn stop_by_owner() -> Stage {
     let stage = stage_with_owner();
     suspend(&stage.source, true);
@@ -117,7 +117,7 @@ async fn stop_by_owner() -> Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owners_resumed_meanwhile_stop_before_commit() {
+async fn owners_unsuspended_meanwhile_stop_before_commit() {
     let mut stage = stop_by_owner().await;
     let stop = run::plan(stage.setup()).await.unwrap_err();
     assert_eq!((stop.phase, stop.passes()), (Some(Phase::Copied), false), "no wait begins");
@@ -136,7 +136,7 @@ async fn moves_that_owners_stopped_roll_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owners_resumed_meanwhile_stop_handovers() {
+async fn owners_unsuspended_meanwhile_stop_handovers() {
     let mut stage = stage_with_owner();
     suspend(&stage.source, true);
     let files = handover::handed_over(&stage).await;
@@ -149,6 +149,55 @@ async fn owners_resumed_meanwhile_stop_handovers() {
     stage.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
     run::resume(handover::imported(&stage)).await.unwrap();
     assert!(stage.source.body(&handover::cluster()).is_none());
+}
+
+/// The checks and the takeover can take minutes.
+#[tokio::test(start_paused = true)]
+async fn owners_unsuspended_during_takeover_stop_handovers() {
+    let stage = stage_with_owner();
+    suspend(&stage.source, true);
+    let files = handover::handed_over(&stage).await;
+    run::start(handover::importing(&stage, files.path())).await.unwrap();
+    let source = stage.source.clone();
+    // The copies are compared after the first look at the owners.
+    stage.target.on_call(move |verb, key| {
+        if verb == "list" && key.group_kind.kind == "Machine" {
+            suspend(&source, false);
+        }
+        None
+    });
+    let stop = run::resume(handover::imported(&stage)).await.unwrap_err();
+    assert_eq!((handover::code(&stop), stop.exit), ("gitops-active", Exit::PartWay), "{stop}");
+    assert!(stage.source.body(&handover::cluster()).is_some());
+}
+
+/// A status that changed since the copy leads to a second pause, and to no change of a copy.
+#[tokio::test(start_paused = true)]
+async fn owners_unsuspended_during_second_pause_stop() {
+    let stage = stage_with_owner();
+    suspend(&stage.source, true);
+    let (source, looks) = (stage.source.clone(), Arc::new(AtomicUsize::new(0)));
+    let seen = looks.clone();
+    stage.source.on_call(move |verb, key| {
+        if verb == "get" && *key == owner() {
+            seen.fetch_add(1, Ordering::Relaxed);
+        }
+        // After the looks before the pause and before the comparison.
+        if verb.starts_with("list") && seen.load(Ordering::Relaxed) > 1 {
+            suspend(&source, false);
+        }
+        None
+    });
+    let (source, machine) = (stage.source.clone(), key(CLUSTERS, "Machine", "m0"));
+    stage.target.on_call(move |verb, key| {
+        if verb == "create" && *key == machine {
+            source.edit(&machine, |body| body["status"]["seen"] = json!(true)).unwrap();
+        }
+        None
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::PartWay, Some(Phase::Copied)), "{stop}");
+    assert_eq!((handover::code(&stop), looks.load(Ordering::Relaxed)), ("gitops-active", 3));
 }
 
 #[tokio::test(start_paused = true)]
