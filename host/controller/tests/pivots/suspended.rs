@@ -150,8 +150,9 @@ async fn source_cannot_approve_its_move() {
     // By its record, objects were copied.
     let record = stage.target.keys().into_iter().find(|key| key.name.starts_with("pivot-host-source-"));
     let mut body = stage.target.body(&record.unwrap()).unwrap();
-    let text = body["data"]["record.json"].as_str().unwrap().replace("\"Paused\"", "\"Copied\"");
-    body["data"]["record.json"] = json!(text);
+    let text = body["data"]["record.json"].as_str().unwrap();
+    assert!(text.contains("\"Paused\""), "{text}");
+    body["data"]["record.json"] = json!(text.replace("\"Paused\"", "\"Copied\""));
     change(&stage, true, 2);
     for _ in 0..2 {
         stage.target.insert(body.clone()).unwrap();

@@ -1,7 +1,7 @@
 //! The guard of a move: an admission policy on each side that refuses to unpause the move's objects.
 //!
 //! A guard is against accidents, and nothing relies on it. An API server applies a policy a moment after it was written, and skips it on
-//! errors. It knows the mover by the name of its field manager alone. A policy covers objects with the move's undo annotation, and from
+//! errors. API servers recognise pivot-host only by its field manager. A policy covers objects with the move's undo annotation, and from
 //! the commit on scaling by UIDs. So it covers nothing once the move has ended. A recovery removes it, because its source stays.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +124,7 @@ pub fn policy_manifest(
         .map(|(expression, message)| json!({"expression": expression, "reason": "Forbidden", "message": message}))
         .collect();
     // Cluster API copies annotations of a MachineDeployment to its MachineSets, and removes them with its own.
-    let but_pokes = match side {
+    let except_pokes = match side {
         Side::Source => String::new(),
         Side::Target => format!(" && !oldObject.metadata.annotations['{UNDO}'].contains('\"patch\":{{}}')"),
     };
@@ -143,7 +143,7 @@ pub fn policy_manifest(
             )},
             {"name": "of-this-move", "expression": format!(
                 "request.operation == 'CREATE' || request.kind.group == 'autoscaling' || has(oldObject.metadata.annotations) && \
-                 '{UNDO}' in oldObject.metadata.annotations && oldObject.metadata.annotations['{UNDO}'].contains('{move_id}'){but_pokes}"
+                 '{UNDO}' in oldObject.metadata.annotations && oldObject.metadata.annotations['{UNDO}'].contains('{move_id}'){except_pokes}"
             )},
         ],
         "validations": validations,

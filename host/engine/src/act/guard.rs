@@ -19,21 +19,23 @@ use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 
-/// Longest wait for a server to apply the policies. Servers need about a second.
-const PATIENCE: Duration = Duration::from_secs(15);
-const ASK_EVERY: Duration = Duration::from_millis(250);
+/// Longest wait for a server to apply the policies.
+const MAX_POLICY_WAIT: Duration = Duration::from_secs(15);
+const PROBE_PAUSE: Duration = Duration::from_millis(250);
 /// A namespace that each cluster has, and in which no Clusters are. So no move gives it another name.
 const COMMON_NAMESPACE: &str = "kube-public";
 
 /// Puts a guard up on both sides, and waits until it is in force. If several API servers share an address, one answers for all.
-pub(crate) async fn put_up(job: &Job, kinds: &BTreeSet<GroupKind>) -> Result<(), Failure> {
+pub(crate) async fn create_and_await(job: &Job, kinds: &BTreeSet<GroupKind>) -> Result<(), Failure> {
     // If one fails, the other still ends: a create that is under way could come after the removal.
-    let (source, target) =
-        tokio::join!(put_up_on(job, Side::Source, kinds), put_up_on(job, Side::Target, kinds));
+    let (source, target) = tokio::join!(
+        create_and_await_on(job, Side::Source, kinds),
+        create_and_await_on(job, Side::Target, kinds)
+    );
     source.and(target)
 }
 
-async fn put_up_on(job: &Job, side: Side, kinds: &BTreeSet<GroupKind>) -> Result<(), Failure> {
+async fn create_and_await_on(job: &Job, side: Side, kinds: &BTreeSet<GroupKind>) -> Result<(), Failure> {
     let handle = job.handle(side);
     let manifests = [policy_manifest(side, &job.move_id, kinds, None), binding_manifest(side, &job.move_id)];
     for ((kind, _), manifest) in POLICY_KINDS.into_iter().zip(manifests) {
@@ -45,7 +47,7 @@ async fn put_up_on(job: &Job, side: Side, kinds: &BTreeSet<GroupKind>) -> Result
         };
         written.map_err(|error| handle.request_failure("writing", Some(&key), error))?;
     }
-    let (config_maps, deadline) = (job.core_kind(side, "", "ConfigMap")?, Instant::now() + PATIENCE);
+    let (config_maps, deadline) = (job.core_kind(side, "", "ConfigMap")?, Instant::now() + MAX_POLICY_WAIT);
     let mut namespace = job.options.record_namespace.as_str();
     let refusal = refusal_text(&job.move_id);
     loop {
@@ -59,15 +61,15 @@ async fn put_up_on(job: &Job, side: Side, kinds: &BTreeSet<GroupKind>) -> Result
             }
             // Before the policy is applied, a webhook or a quota may refuse the request.
             Ok(_) | Err(PlaceError::Forbidden(_) | PlaceError::Invalid(_)) if Instant::now() < deadline => {
-                sleep(ASK_EVERY).await;
+                sleep(PROBE_PAUSE).await;
             }
             Ok(_) => {
-                let seconds = PATIENCE.as_secs();
+                let seconds = MAX_POLICY_WAIT.as_secs();
                 let message =
                     format!("the API server didn't apply the policy of the guard within {seconds} seconds");
                 return Err(refuse_without_effect(side, message));
             }
-            Err(PlaceError::Invalid(text)) => {
+            Err(PlaceError::Forbidden(text) | PlaceError::Invalid(text)) => {
                 let message =
                     format!("nothing shows that the guard is in force, because a dry run failed ({text})");
                 return Err(refuse_without_effect(side, message));
@@ -105,9 +107,11 @@ pub(crate) async fn cover_content(
     let content = CommittedContent::new(list, namespaces);
     let patch = policy_manifest(Side::Source, &job.move_id, kinds, Some(&content));
     let text = match job.source.patch(kind, &key_of(job, policy), &patch).await {
-        Err(error) => format!("the guard in the source doesn't refuse changes of content: {error}"),
+        Err(error) => format!("the guard in the source doesn't refuse changes of spec and scaling: {error}"),
         Ok(_) if !content.is_whole => {
-            format!("the guard in the source refuses to scale only {MAX_SCALED} of the objects that move")
+            format!(
+                "the guard in the source covers the scaling of only {MAX_SCALED} of the objects that move"
+            )
         }
         Ok(_) => return,
     };

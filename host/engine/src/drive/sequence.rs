@@ -167,7 +167,7 @@ impl ActiveMove {
             self.lock(locks_of(&job, &first)).await?;
             self.journal.note_touched(first.kinds(), first.namespaces());
             self.journal.enter_phase(Phase::Paused).await?;
-            guard::put_up(&job, &self.journal.record.kinds).await?;
+            guard::create_and_await(&job, &self.journal.record.kinds).await?;
         }
         let snapshot = self.pause_until_stable(first, None).await?;
         approved::check_after_pause(&job, &snapshot)?;

@@ -2,12 +2,13 @@
 
 use pivot_core::objects::names::{COPY_OF, MARK};
 use pivot_core::records::record::Phase;
-use pivot_engine::Exit;
+use pivot_engine::{Exit, OneSidedMove};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::committed;
+use crate::restored::one_sided;
 use crate::run;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, is_record, key, picture, under_way};
 use crate::trouble::code;
@@ -117,6 +118,7 @@ async fn forged_record_removes_no_running_copies() {
     };
     stage.source.edit(&record, forge).unwrap();
     let copies = picture(&stage.target);
-    run::rollback(stage.setup()).await.unwrap_err();
+    let stop = run::rollback(stage.setup()).await.unwrap_err();
+    assert!(matches!(one_sided(&stop), OneSidedMove::TakenOver(_)), "{stop}");
     assert_eq!(picture(&stage.target), copies);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pivot_core::messages::risk::Risk;
 use pivot_core::records::guard::{POLICY_GROUP, POLICY_KINDS, move_of_guard, policy_manifest};
@@ -170,6 +171,25 @@ async fn guards_without_effect_are_refused_before_the_pause() {
     assert_eq!(refuse(&stage).await.0, "guard-without-effect");
 }
 
+/// A quota or a webhook may answer before the server has read the policy.
+#[tokio::test(start_paused = true)]
+async fn probes_that_others_refuse_are_repeated() {
+    for answers in [1, usize::MAX] {
+        let (stage, asked) = (stage(), AtomicUsize::new(0));
+        stage.target.on_call(move |verb, key| {
+            let is_probe = verb == "dry-run create" && move_of_guard(&key.name).is_some();
+            let is_refused = is_probe && asked.fetch_add(1, Ordering::Relaxed) < answers;
+            is_refused.then(|| Fault::Before(PlaceError::Forbidden("exceeded quota".into())))
+        });
+        if answers == 1 {
+            run::start(setup(&stage, true)).await.unwrap();
+        } else {
+            let (code, message) = refuse(&stage).await;
+            assert!(code == "guard-without-effect" && message.contains("exceeded quota"), "{message}");
+        }
+    }
+}
+
 /// A move whose run died once both guards were up.
 async fn dead_with_guards() -> Stage {
     for write in 1.. {
@@ -188,6 +208,7 @@ async fn dead_with_guards() -> Stage {
 async fn warnings(stage: &Stage, read: impl AsyncFnOnce(Setup)) -> Vec<String> {
     let notes = Arc::new(Notes::default());
     read(Setup { watcher: notes.clone(), ..setup(stage, false) }).await;
+    assert_eq!(notes.lines_of("moves-unreadable"), Vec::<String>::new());
     notes.lines_of("guard-left")
 }
 
