@@ -177,21 +177,25 @@ impl ReturnOffers {
     /// Deletes what the agent kept while its administrator allowed moves back, once no move out of the cluster needs it. Waits while
     /// the cluster doesn't answer.
     pub(crate) async fn forget_consent(&self) {
-        while let Err(error) = self.delete_unneeded_consent().await {
-            if !error.is_transient() {
-                let (namespace, name) = (&self.record_namespace, CONSENT);
-                tracing::warn!(%error, "delete ConfigMap {namespace}/{name}: it allows a move back that the agent no longer allows");
-                return;
+        loop {
+            match self.delete_unneeded_consent().await {
+                Ok(true) => return,
+                Err(error) if !error.is_transient() => {
+                    let (namespace, name) = (&self.record_namespace, CONSENT);
+                    tracing::warn!(%error, "delete ConfigMap {namespace}/{name}: it allows a move back that the agent no longer allows");
+                    return;
+                }
+                _ => sleep(READ_PAUSE).await,
             }
-            sleep(READ_PAUSE).await;
         }
     }
 
-    async fn delete_unneeded_consent(&self) -> Result<()> {
-        match self.read_records().await?.out {
-            true => Err(PlaceError::Unavailable("a move out of the cluster is under way".to_owned())),
-            false => self.keep_consent(&ReturnState::default()).await,
+    /// Returns false if a move out of the cluster is under way.
+    async fn delete_unneeded_consent(&self) -> Result<bool> {
+        if self.read_records().await?.out {
+            return Ok(false);
         }
+        self.keep_consent(&ReturnState::default()).await.map(|()| true)
     }
 
     async fn read_and_keep(&self) -> Result<ReturnState> {
@@ -216,14 +220,14 @@ impl ReturnOffers {
         for reason in now.difference(&logged) {
             match reason {
                 Ineffective::Offer(OfferedCluster { namespace, name }) => tracing::info!(
-                    "Cluster {namespace}/{name} is not offered yet: another move is under way, or there are too many offers"
+                    "Cluster {namespace}/{name} is not offered yet: another move is under way, there are too many offers, or its name is too long"
                 ),
                 Ineffective::Forbidden { namespace, why } => {
                     let namespace = namespace.as_deref().unwrap_or("(all)");
                     tracing::warn!(
                         namespace,
                         why,
-                        "no Cluster can move back, because the agent has no permission to list them"
+                        "no Cluster of this namespace can move back, because the agent has no permission to list its Clusters"
                     );
                 }
             }
@@ -505,6 +509,33 @@ mod tests {
         agent(&place).forget_consent().await;
         // A later move out of it, by others.
         record(&place, "pivot-host-source-2", "source");
+        assert_eq!(agent(&place).prepare_link().await, ReturnState::default());
+    }
+
+    /// Another agent of the cluster may be in the middle of that move.
+    #[tokio::test(start_paused = true)]
+    async fn consent_is_kept_while_a_move_needs_it() {
+        let place = place();
+        cluster(&place, "shop", "edge", REQUEST_VALUE);
+        agent(&place).prepare_link().await;
+        let move_out = record(&place, "pivot-host-source-1", "source");
+        let (minutes, consent) = (Duration::from_secs(600), agent(&place).consent_key());
+        timeout(minutes, agent(&place).forget_consent()).await.unwrap_err();
+        assert!(place.body(&consent).is_some());
+        place.remove(&move_out).unwrap();
+        timeout(minutes, agent(&place).forget_consent()).await.unwrap();
+        assert!(place.body(&consent).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn unread_offers_begin_no_link() {
+        let place = place();
+        for error in [PlaceError::Forbidden("no".to_owned()), PlaceError::Unavailable("away".to_owned())] {
+            place.on_call(move |_, _| Some(Fault::Before(error.clone())));
+            let begun = agent(&place);
+            timeout(Duration::from_secs(600), begun.prepare_link()).await.unwrap_err();
+        }
+        place.on_call(|_, _| None);
         assert_eq!(agent(&place).prepare_link().await, ReturnState::default());
     }
 
