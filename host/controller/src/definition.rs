@@ -91,7 +91,7 @@ fn pivot_schema() -> Value {
                 unchanged_move_rule()
             ),
             "message": format!(
-                "the move is under way or has ended, so only these options can be changed: {}, and in accept {}. To change anything \
+                "the move is under way or has ended, so only suspend and these options can be changed: {}, and in accept {}. To change anything \
                  else, delete this Pivot and create another. If the move isn't committed, deleting the Pivot rolls it back",
                 CHANGEABLE.join(", "),
                 changeable_risks().join(", ")

@@ -152,7 +152,7 @@ pub fn find_invalid_code<'a>(mut findings: impl Iterator<Item = &'a Finding>) ->
 }
 
 fn invalid_code() -> Defect {
-    let message = "a code of its answer is not a code, or not one that it declares";
+    let message = "a code in the answer is malformed, or is not declared";
     let help =
         "lower-case words joined by dashes, 48 characters at most; with the data of Secrets, declare it";
     Defect::warn(INVALID_CODE, message, help)
