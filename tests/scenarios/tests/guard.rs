@@ -150,7 +150,7 @@ async fn guarded_objects_stay_paused_until_the_move_ends() {
     // The move is committed, and the target's Cluster still paused.
     let before = stage.fill("live", 1).await;
     let ([source, target], [workers, _]) = (on(CLUSTER, "live"), on(DEPLOYMENT, "live"));
-    die(&stage, "live", Point::of_target("PATCH", "/clusters/c", 1, Moment::Before)).await;
+    die(&stage, "live", Point::of_target("PATCH", "/clusters/c", 1, Moment::Instead)).await;
     let mut tries = 0..TRIES;
     while source.refusal(JANE, &change()).await.is_none() {
         tries.next().expect("changes of committed content are never refused");
