@@ -1,7 +1,7 @@
 //! WASI without authority.
 //!
 //! Stock toolchains import WASI whether or not a program uses it. The host serves an empty environment: no files, no arguments,
-//! no environment variables; a constant clock on which every wait ends immediately, and a fixed stream of random numbers, so that
+//! no environment variables; constant clocks on which every wait ends immediately, and a fixed stream of random numbers, so that
 //! the same input gives the same output; stdout and stderr go to the plugin's log. Sockets and HTTP are not available.
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ const SERVED: [(&str, &[&str]); 5] = [
     ("wasi:random", &["insecure", "insecure-seed", "random"]),
 ];
 
-/// The time on all clocks: 2026-01-01, after most certificates begin and before most deadlines.
+/// The time on the wall clock: 2026-01-01, after most certificates begin and before most deadlines.
 const NOW: Duration = Duration::from_secs(1_767_225_600);
 /// The bytes of "random" numbers, repeated.
 const STREAM: &[u8] = b"pivot-host: the same input gives the same output";

@@ -70,9 +70,12 @@ impl Waiting<'_> {
     }
 }
 
+/// The reading of the monotonic clock, in nanoseconds. Go's runtime does not start at 0.
+const MONOTONIC_NOW: u64 = 1;
+
 impl clocks::monotonic_clock::Host for Waiting<'_> {
     fn now(&mut self) -> wasmtime::Result<u64> {
-        Ok(0)
+        Ok(MONOTONIC_NOW)
     }
 
     fn resolution(&mut self) -> wasmtime::Result<u64> {

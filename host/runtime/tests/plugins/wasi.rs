@@ -27,8 +27,17 @@ async fn files_environment_clock_and_randomness_are_unavailable() {
     let plugin = Place::with(&["reaching"], &grants).await.plugin().await;
     let once = plugin.relate(&secret("")).await.unwrap();
     assert_eq!(
-        said(&once)[..7],
-        ["env []", "args []", "read false", "write false", "list false", "clock 1767225600", "elapsed 0"]
+        said(&once)[..8],
+        [
+            "env []",
+            "args []",
+            "read false",
+            "write false",
+            "list false",
+            "clock 1767225600",
+            "monotonic 1",
+            "elapsed 0"
+        ]
     );
     // The same input gives the same output, whatever produces it.
     assert_eq!(plugin.relate(&secret("")).await.unwrap(), once);

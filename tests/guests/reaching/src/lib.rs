@@ -14,7 +14,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use exports::pivot::provider::{describe, relate};
 use pivot::provider::config;
 use pivot::provider::types::{Error, Kind};
-use wasi::clocks::monotonic_clock::{subscribe_duration, subscribe_instant};
+use wasi::clocks::monotonic_clock::{now, subscribe_duration, subscribe_instant};
 use wasi::io::poll;
 
 struct Reaching;
@@ -85,6 +85,7 @@ impl relate::Guest for Reaching {
             format!("write {}", std::fs::write(file(), "x").is_ok()),
             format!("list {}", std::fs::read_dir("/").is_ok()),
             format!("clock {}", SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()),
+            format!("monotonic {}", now()),
             format!("elapsed {}", begun.elapsed().as_nanos()),
             format!("random {}", RandomState::new().hash_one(1)),
         ];
