@@ -38,7 +38,9 @@ pub(crate) use flags::{
     ToDirectory,
 };
 pub(crate) use manual::pages;
-pub(crate) use plugins::{Import, PluginArgs, PluginCheckArgs, PluginClaim, PluginVerb, Signing, Trial};
+pub(crate) use plugins::{
+    Componentize, Import, PluginArgs, PluginCheckArgs, PluginClaim, PluginVerb, Signing, Trial,
+};
 pub(crate) use protection::Protection;
 pub(crate) use risks::{needs_kinds, needs_kinds_of_move, to_accept};
 pub(crate) use scripts::script;

@@ -3,6 +3,7 @@
 mod bundle;
 mod check_plugin;
 mod comparison;
+mod componentize;
 mod hook_calls;
 mod import;
 mod inspection;
@@ -61,6 +62,7 @@ fn build_load_options(
 pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8 {
     let result = match verb {
         PluginVerb::New { name } => new(name, program, output),
+        PluginVerb::Componentize(typed) => componentize::run(typed, program, output),
         PluginVerb::Inspect { file } => inspect_plugin(file, output).await,
         PluginVerb::List { directory, allow_unlocked, strict, trust } => {
             list_plugins(directory, *allow_unlocked, *strict, trust.as_deref(), output).await
@@ -293,13 +295,13 @@ async fn verify_plugins(directory: &Path, strict: bool, trust: Option<&Path>, ou
             return Err((Exit::Plugin, refused::directory_refusal_text(directory, &errors)));
         }
     };
-    let called = |plugin: &Plugin| {
+    let format_name = |plugin: &Plugin| {
         let Description { name, version, .. } = plugin.description();
         format!("{name} {version}")
     };
     let lines: Vec<String> =
-        plugins.iter().map(|plugin| format!("  {}{}", called(plugin), signers_suffix(plugin))).collect();
-    let called: Vec<String> = plugins.iter().map(called).collect();
+        plugins.iter().map(|plugin| format!("  {}{}", format_name(plugin), signers_suffix(plugin))).collect();
+    let called: Vec<String> = plugins.iter().map(format_name).collect();
     let vouched_by: BTreeMap<&str, &[String]> = plugins
         .iter()
         .map(Plugin::description)

@@ -72,8 +72,8 @@ fn features() -> WasmFeatures {
 }
 
 /// The output of `wasm32-unknown-unknown`, and of compilers without a component model.
-const CORE_MODULE: &str = "a core module (build it with `cargo build --release --target wasm32-wasip2`, or wrap it with \
-                           `wasm-tools component new`)";
+const CORE_MODULE: &str = "a core module (build it with `cargo build --release --target wasm32-wasip2`, or make a component \
+                           of it with `pivot-host plugin componentize`)";
 
 impl From<BinaryReaderError> for Refused {
     fn from(error: BinaryReaderError) -> Self {

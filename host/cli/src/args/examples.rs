@@ -244,6 +244,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
         ],
         Some("plugin") => &[
             ("Begin a plugin of your own", "pivot-host plugin new my-hosts"),
+            (
+                "Make a component of a module in Go",
+                "pivot-host plugin componentize core.wasm --out hosts.wasm",
+            ),
             ("See what a component could do, and asks for", "pivot-host plugin inspect plugins/hosts.wasm"),
             ("Compare a new version with what was added", "pivot-host plugin diff plugins new/hosts.wasm"),
             (

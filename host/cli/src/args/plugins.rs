@@ -27,6 +27,8 @@ pub(crate) enum PluginVerb {
         /// Name: lower-case words joined by dashes
         name: String,
     },
+    /// Make a component of a core module, from a compiler without components such as Go's. Leaves a component as it is
+    Componentize(Componentize),
     /// Show what a component could do at worst and what it requests, without trusting it
     Inspect {
         /// The component
@@ -139,6 +141,23 @@ pub(crate) enum PluginVerb {
         /// Bytes of the component
         size: u64,
     },
+}
+
+/// A core module, and its world.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct Componentize {
+    /// The core module
+    #[arg(value_name = "CORE.wasm")]
+    pub(crate) file: PathBuf,
+    /// Write the component there
+    #[arg(long, value_name = "FILE.wasm")]
+    pub(crate) out: PathBuf,
+    /// WIT of the module's world. By default, the world is the contract with the hooks that the module exports
+    #[arg(long, value_name = "DIR")]
+    pub(crate) wit: Option<PathBuf>,
+    /// Name of the world, if the WIT has several
+    #[arg(long, value_name = "NAME", requires = "wit")]
+    pub(crate) world: Option<String>,
 }
 
 /// What is claimed about a plugin.
