@@ -8,6 +8,7 @@ mod hook_calls;
 mod import;
 mod inspection;
 mod loading;
+mod new;
 mod notes;
 mod refused;
 #[cfg(feature = "registry")]
@@ -20,7 +21,7 @@ mod staged;
 pub(crate) mod trust;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pivot_core::plugins::hooks::Description;
 use pivot_engine::Exit;
@@ -61,7 +62,7 @@ fn build_load_options(
 /// `pivot-host plugin …`.
 pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8 {
     let result = match verb {
-        PluginVerb::New { name } => new(name, program, output),
+        PluginVerb::New { name, lang } => new::run(name, *lang, program, output),
         PluginVerb::Componentize(typed) => componentize::run(typed, program, output),
         PluginVerb::Inspect { file } => inspect_plugin(file, output).await,
         PluginVerb::List { directory, allow_unlocked, strict, trust } => {
@@ -103,34 +104,6 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
             exit::exit_code(code)
         }
     }
-}
-
-fn new(name: &str, program: &str, output: &Output) -> Result<()> {
-    let files =
-        pivot_sdk_template::project_files(name).map_err(|error| (Exit::Usage, error.to_string().into()))?;
-    let folder = PathBuf::from(name);
-    if folder.exists() {
-        return Err((Exit::Refused, format!("{name} already exists; nothing was written").into()));
-    }
-    for (path, text) in files {
-        let path = folder.join(path);
-        let written =
-            path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| (Exit::Unexpected, format!("writing {}: {error}", path.display()).into()))?;
-    }
-    output.result(&Document::new("Plugin", json!({"name": name, "folder": name})), || {
-        Text::from_iter([
-            format!("{name}/ was created. Next:"),
-            format!("  cd {name}"),
-            "  cargo test".to_owned(),
-            "  cargo build --release --target wasm32-wasip2".to_owned(),
-            format!(
-                "  {program} plugin inspect target/wasm32-wasip2/release/{}.wasm",
-                name.replace('-', "_")
-            ),
-        ])
-    });
-    Ok(())
 }
 
 async fn inspect_plugin(file: &Path, output: &Output) -> Result<()> {

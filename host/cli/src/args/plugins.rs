@@ -26,6 +26,9 @@ pub(crate) enum PluginVerb {
     New {
         /// Name: lower-case words joined by dashes
         name: String,
+        /// Language of the project
+        #[arg(long, value_enum, value_name = "LANGUAGE", default_value = "rust")]
+        lang: ProjectLanguage,
     },
     /// Make a component of a core module, from a compiler without components such as Go's. Leaves a component as it is
     Componentize(Componentize),
@@ -141,6 +144,15 @@ pub(crate) enum PluginVerb {
         /// Bytes of the component
         size: u64,
     },
+}
+
+/// The language of a new project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProjectLanguage {
+    /// Rust, with the SDK and its test harness
+    Rust,
+    /// Go, with the stock toolchain
+    Go,
 }
 
 /// A core module, and its world.
