@@ -5,6 +5,8 @@ mod schemas;
 
 #[cfg(test)]
 mod vendor {
+    mod go;
+
     use std::collections::BTreeMap;
     use std::path::{Path, PathBuf};
     use std::process::{Command, Output};
@@ -177,9 +179,7 @@ mod vendor {
         }
         let worst = "\n  - leave ConfigMap out of the move, and add objects of the moving namespaces to it\n";
         says("plugin inspect", worst);
-        let stays = ["relate ConfigMap default/site", "  leave: it is labelled example.com/stays"];
-        let ran = answers(&said["plugin run"]);
-        assert_eq!(ran, [&stays[..], &["relate ConfigMap default/other", "  nothing"]].concat());
+        assert_eq!(answers(&said["plugin run"]), RELATED);
         assert!(said["plugin verify"].contains("  my-hosts 0.1.0\n"));
         says("plan", "Plan: 1 object,");
         says("plan", "  1 ConfigMap\n");
@@ -388,6 +388,14 @@ mod vendor {
         assert!(err(&refused).contains("has changed since it was admitted"), "{}", err(&refused));
         assert!(!folder.path("again").exists());
     }
+
+    /// The template's answers about its example.
+    const RELATED: [&str; 4] = [
+        "relate ConfigMap default/site",
+        "  leave: it is labelled example.com/stays",
+        "relate ConfigMap default/other",
+        "  nothing",
+    ];
 
     const BUILD: &str = "cargo build --release --target wasm32-wasip2";
     const COMPONENT: &str = "my-hosts/target/wasm32-wasip2/release/my_hosts.wasm";
