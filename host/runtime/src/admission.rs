@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pivot_vetting::bundles::kind::WASM;
 use pivot_vetting::permissions::{
     self, Declaration, GRANTS_FILE, Grants, LOCK_FILE, LockEntry, OperatorFile,
 };
@@ -107,6 +108,9 @@ impl Runtime {
         let (dir, file) = split_path(path)?;
         let dir = PluginDir::open(&dir)?.with_displayed_name(called);
         let artifact = dir.read_artifact(&file)?;
+        if !file.ends_with(WASM) {
+            return Err(Refused::NoComponentName.about_plugin(artifact.identity(None)));
+        }
         let mut lock = read_lock(&dir)?;
         let trust =
             trust.map(|trust| if keeps { trust.for_locked_file(&lock, &artifact) } else { trust.clone() });

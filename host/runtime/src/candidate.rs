@@ -1,6 +1,8 @@
 //! A component being loaded: parsed, compiled, linked, described. Nothing here trusts it.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use pivot_core::plugins::hooks::Hook;
@@ -18,6 +20,9 @@ use crate::imports;
 use crate::parse::{self, BinaryDeclarations, CompileWork};
 use crate::plugin::HookSet;
 use crate::trial::{LimitEnforcement, TrialBudget};
+
+/// Time after which people wonder why nothing happens.
+const SLOW_COMPILE: Duration = Duration::from_secs(1);
 
 /// A component that is compiled and has described itself.
 pub(crate) struct Candidate {
@@ -44,14 +49,17 @@ impl Runtime {
         passed: bool,
     ) -> Result<Candidate, LoadError> {
         let who = artifact.identity(None);
-        // This costs no more than reading it, so it is done even if the lock says that it passed.
-        let bytes = Arc::clone(&artifact.bytes);
-        let work = check_off_thread(move || parse::count(&bytes))
-            .await
-            .map_err(|why| why.about_plugin(who.clone()))?;
-        let passed =
-            passed || self.run_trial(&artifact, work).await.map_err(|why| why.about_plugin(who.clone()))?;
-        let (seen, linked) = self.compile_and_link(&artifact, Limits::default().stack).await?;
+        let compile = async {
+            // This costs no more than reading it, so it is done even if the lock says that it passed.
+            let bytes = Arc::clone(&artifact.bytes);
+            let work = check_off_thread(move || parse::count(&bytes))
+                .await
+                .map_err(|why| why.about_plugin(who.clone()))?;
+            let passed = passed
+                || self.run_trial(&artifact, work).await.map_err(|why| why.about_plugin(who.clone()))?;
+            Ok::<_, LoadError>((passed, self.compile_and_link(&artifact, Limits::default().stack).await?))
+        };
+        let (passed, (seen, linked)) = report_slow_compile(&artifact, compile).await?;
         let hooks: Vec<Hook> =
             Hook::ALL.into_iter().filter(|hook| seen.exports.contains(&hook.to_string())).collect();
         let card = Arc::new(PluginAccess::undescribed(who.clone()));
@@ -95,6 +103,16 @@ impl Runtime {
         let linked = check_off_thread(move || compile_and_link(&runtime, &bytes, stack)).await;
         linked.map_err(|why| why.about_plugin(artifact.identity(None)))
     }
+}
+
+/// Waits for the compiler, and logs a line if that takes long.
+async fn report_slow_compile<T>(artifact: &Artifact, compile: impl Future<Output = T>) -> T {
+    let mut compile = pin!(compile);
+    if let Ok(done) = tokio::time::timeout(SLOW_COMPILE, &mut compile).await {
+        return done;
+    }
+    tracing::info!(target: "plugin", "compiling {}, {} KiB", artifact.file, artifact.bytes.len() >> 10);
+    compile.await
 }
 
 /// Works on a separate thread. Fails with the refusal of the work, or of the thread.

@@ -208,10 +208,10 @@ impl PluginDir {
             .open_with(file, &options)
             .map_err(|error| self.outside_error(file, error).about_plugin(who()))?;
         // Another file may have replaced it since it was checked.
-        match opened.metadata() {
-            Ok(metadata) if metadata.is_file() => {}
+        let length = match opened.metadata() {
+            Ok(metadata) if metadata.is_file() => metadata.len(),
             _ => return Err(not_a_file().about_plugin(who())),
-        }
+        };
         let mut bytes = Vec::new();
         opened
             .take(limit + 1)
@@ -219,7 +219,7 @@ impl PluginDir {
             .map_err(|error| Refused::Unreadable(error).about_plugin(who()))?;
         let size = bytes.len() as u64;
         if size > limit {
-            return Err(Refused::TooLarge { size, limit }.about_plugin(who()));
+            return Err(Refused::TooLarge { size: length.max(size), limit }.about_plugin(who()));
         }
         Ok(bytes)
     }

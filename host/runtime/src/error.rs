@@ -88,10 +88,15 @@ pub enum Refused {
     /// A link out of the directory, or something that is not a file.
     #[error("is not a file inside the plugin directory: {0}")]
     NotInside(String),
+    /// A directory's components are found by the end of their names.
+    #[error("has a name that doesn't end in .wasm, and no move would load it; rename it")]
+    NoComponentName,
     /// Larger than any plugin.
-    #[error("is {size} bytes; a plugin has at most {limit}")]
+    #[error(
+        "is {size} bytes; a plugin has at most {limit}. Build it for release, and strip what it doesn't run"
+    )]
     TooLarge {
-        /// Size of the file, as far as it was read.
+        /// Size of the file.
         size: u64,
         /// The limit.
         limit: u64,
@@ -103,7 +108,7 @@ pub enum Refused {
     #[error("is not a valid component: {}{}", .0, advise_building_synchronously(.0))]
     Malformed(String),
     /// The component imports interfaces that no plugin gets.
-    #[error("imports interfaces that no plugin gets: {}{}", .0.join(", "), advise_stubbing_wasi(.0))]
+    #[error("imports interfaces that no plugin gets: {}; {}", .0.join(", "), import_advice(.0))]
     ForeignImports(Vec<String>),
     /// The plugin was built against another contract.
     #[error("was built against another contract than pivot:provider@0.1: {0}")]
@@ -123,10 +128,10 @@ pub enum Refused {
     #[error("was compiled on trial and {0}; no plugin may")]
     Trial(String),
     /// The plugin's description is invalid.
-    #[error("describes itself wrongly: {0}")]
+    #[error("describes itself wrongly: {0}; correct what `describe` returns")]
     Description(String),
     /// The plugin could not describe itself.
-    #[error("failed to describe itself: {} ({})", .0.message, .0.code)]
+    #[error("failed to describe itself: {} ({}); `describe` only returns a description, and asks nothing", .0.message, .0.code)]
     Describe(Box<CallError>),
     /// The plugin's check of its configuration failed.
     #[error("the check of its [plugins.{name}.config] in plugins.toml failed: {why}")]
@@ -243,6 +248,7 @@ impl Refused {
             Self::Unreadable(_) => "unreadable",
             Self::FileName(_) => "file-name",
             Self::NotInside(_) => "not-inside",
+            Self::NoComponentName => "file-name",
             Self::TooLarge { .. } => "too-large",
             Self::NotAComponent(_) => "not-a-component",
             Self::Malformed(_) => "malformed",
@@ -277,12 +283,12 @@ impl Refused {
     }
 }
 
-/// Advises authors whose tools add networking to each component.
-fn advise_stubbing_wasi(imports: &[String]) -> &'static str {
+/// Advises authors. Some tools add networking to each component.
+fn import_advice(imports: &[String]) -> &'static str {
     if imports.iter().any(|import| import.starts_with("wasi:sockets")) {
-        "; Python and JavaScript: build with --stub-wasi"
+        "Python and JavaScript: build with --stub-wasi"
     } else {
-        ""
+        "build it without them: the host offers the contract's interfaces, and WASI without files, network and clock"
     }
 }
 

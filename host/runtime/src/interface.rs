@@ -27,7 +27,9 @@ impl<'a> InterfaceName<'a> {
     pub(crate) fn check_line(&self) -> Result<(), Refused> {
         match &self.version {
             Some(v) if (v.major, v.minor) == contract::LINE && v.pre.is_empty() => Ok(()),
-            Some(v) => Err(Refused::Mismatch(format!("it was built for version {v}"))),
+            Some(v) => Err(Refused::Mismatch(format!(
+                "it was built for version {v}; build it with the SDK of this pivot-host"
+            ))),
             None => Err(Refused::Mismatch(format!("its interface `{}` has no version", self.name))),
         }
     }

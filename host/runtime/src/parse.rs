@@ -72,8 +72,8 @@ fn features() -> WasmFeatures {
 }
 
 /// The output of `wasm32-unknown-unknown`, and of compilers without a component model.
-const CORE_MODULE: &str = "a core module (build it with `cargo build --release --target wasm32-wasip2`, or make a component \
-                           of it with `pivot-host plugin componentize`)";
+const CORE_MODULE: &str = "a core module (`pivot-host plugin componentize` makes a component of it; in Rust, build with \
+                           `--target wasm32-wasip2`)";
 
 impl From<BinaryReaderError> for Refused {
     fn from(error: BinaryReaderError) -> Self {
@@ -133,7 +133,10 @@ impl Names {
             }
         }
         if !seen.exports.iter().any(|name| name == "describe") {
-            return Err(Refused::Mismatch("it does not export `describe`, which every plugin must".into()));
+            return Err(Refused::Mismatch(
+                "it does not export `describe`, which every plugin must; export it and at least one hook"
+                    .into(),
+            ));
         }
         Ok(seen)
     }

@@ -1,22 +1,62 @@
 //! Files that are not plugins, and files outside the directory.
 
+use pivot_runtime::LoadOptions;
+
 use crate::support::{Place, granted, granting, grants, guest};
 
-/// Refused with this code by both entry points, whatever the lock says; no other file in the directory makes a difference.
+/// Refused with this code and one sentence by an inspection, an admission and a load; nothing is written.
 async fn refused(bytes: &[u8], code: &str, words: &str) {
     let place = Place::new();
     place.put("it.wasm", bytes);
-    let error = place.runtime.inspect(&place.path("it.wasm")).await.unwrap_err();
+    let path = place.path("it.wasm");
+    let error = place.runtime.inspect(&path).await.unwrap_err();
     assert_eq!(error.code(), code, "{error}");
     let said = error.to_string();
     assert!(said.starts_with("it.wasm") && said.contains(words), "{said}");
+    assert_eq!(place.runtime.admit(&path, &granted()).await.unwrap_err().to_string(), said);
+    let unlocked = LoadOptions { unlocked: true, ..LoadOptions::default() };
+    let loading = place.runtime.load(place.dir.path(), unlocked).await.unwrap_err();
+    assert_eq!(loading.iter().map(ToString::to_string).collect::<Vec<_>>(), [said]);
+    assert_eq!(std::fs::read_dir(place.dir.path()).unwrap().count(), 1);
+}
+
+/// A component built for another version of the contract.
+fn other_version() -> Vec<u8> {
+    let mut bytes = guest("older");
+    let (was, is) = (b"pivot:provider/describe@0.1.0", b"pivot:provider/describe@0.2.0");
+    for at in 0..bytes.len() - was.len() {
+        if bytes[at..].starts_with(was) {
+            bytes[at..at + is.len()].copy_from_slice(is);
+        }
+    }
+    bytes
+}
+
+#[tokio::test]
+async fn unloadable_components_are_refused_everywhere() {
+    refused(&guest("networked"), "foreign-imports", "build it without them: ").await;
+    refused(&other_version(), "mismatch", "it was built for version 0.2.0; build it with").await;
+    refused(&guest("newer"), "mismatch", "which this pivot-host lacks: use a newer one").await;
+    refused(&guest("mute"), "describe", "; `describe` only returns a description").await;
+}
+
+/// A load finds components by the end of their names.
+#[tokio::test]
+async fn admitted_file_has_a_components_name() {
+    let place = Place::new();
+    place.put("older", &guest("older"));
+    assert!(place.runtime.inspect(&place.path("older")).await.is_ok());
+    let error = place.runtime.admit(&place.path("older"), &granted()).await.unwrap_err();
+    assert_eq!(error.code(), "file-name");
+    assert!(!place.path("plugins.lock").exists());
 }
 
 #[tokio::test]
 async fn other_files_are_refused_by_format() {
     refused(b"", "not-a-component", "is empty").await;
     refused(b"(component)", "not-a-component", "is text").await;
-    refused(b"\0asm\x01\0\0\0", "not-a-component", "core module").await;
+    refused(b"\0asm\x01\0\0\0", "not-a-component", "core module (`pivot-host plugin componentize` makes")
+        .await;
     refused(b"\x7fELF\x02\x01\x01\0native", "not-a-component", "compiled native code").await;
 }
 
@@ -71,10 +111,10 @@ async fn damaged_component_is_refused_or_sandboxed() {
 async fn a_huge_file_is_refused_unread() {
     let place = Place::new();
     let file = std::fs::File::create(place.path("it.wasm")).unwrap();
-    file.set_len((64 << 20) + 1).unwrap();
+    file.set_len(1 << 30).unwrap();
     let refused = place.refused().await;
     assert_eq!(refused[0].0, "too-large");
-    assert!(refused[0].1.contains("a plugin has at most 67108864"), "{}", refused[0].1);
+    assert!(refused[0].1.contains("is 1073741824 bytes; a plugin has at most 67108864"), "{}", refused[0].1);
 }
 
 #[cfg(unix)]
@@ -119,7 +159,7 @@ async fn pipes_and_devices_are_not_waited_for() {
 async fn a_missing_directory_is_an_error() {
     let place = Place::new();
     let gone = place.path("gone");
-    let errors = place.runtime.load(&gone, pivot_runtime::LoadOptions::default()).await.unwrap_err();
+    let errors = place.runtime.load(&gone, LoadOptions::default()).await.unwrap_err();
     assert_eq!(errors[0].code(), "unreadable");
 }
 
