@@ -9,6 +9,7 @@
 //! Patches are judged by their paths: what a plugin intends is unknown, what it touches is not.
 
 pub mod names;
+pub mod options;
 mod paths;
 pub mod restoration;
 
