@@ -190,18 +190,29 @@ fn explain_failure(error: &wasmtime::Error) -> (String, String) {
     ("trap".to_owned(), format!("it trapped: {}{at}", text::to_line(&chain, 300)))
 }
 
-/// The innermost functions, by their names in the binary.
+/// The innermost functions, by their names in the binary, with file and line if it has debug information.
 fn innermost_functions(error: &wasmtime::Error) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
-    let named = backtrace.frames().iter().filter_map(|frame| frame.func_name());
+    let functions = backtrace.frames().iter().flat_map(|frame| match frame.symbols() {
+        [] => vec![(frame.func_name(), None)],
+        // The compiler may have put several functions into one.
+        symbols => {
+            symbols.iter().map(|one| (one.name().or(frame.func_name()), one.file().zip(one.line()))).collect()
+        }
+    });
     // As the author wrote them, without the hash at the end.
-    let named = named.map(|name| format!("{:#}", rustc_demangle::demangle(name)));
+    let functions =
+        functions.filter_map(|(name, place)| Some((format!("{:#}", rustc_demangle::demangle(name?)), place)));
     // Functions that are part of every panic carry no information.
-    let functions = named.filter(|name| {
+    let functions = functions.filter(|(name, _)| {
         !["core::panicking", "std::panicking", "__rust", "rust_panic", "std::sys", "abort", "std::rt"]
             .iter()
             .any(|prefix| name.contains(prefix))
     });
-    let names: Vec<String> = functions.take(6).map(|name| text::to_line(&name, 120)).collect();
-    if names.is_empty() { String::new() } else { format!(", in {}", names.join(" < ")) }
+    let functions = functions.take(6).map(|(name, place)| {
+        let place = place.map(|(file, line)| format!(" ({}:{line})", text::to_line(file, 120)));
+        format!("{}{}", text::to_line(&name, 120), place.unwrap_or_default())
+    });
+    let functions: Vec<String> = functions.collect();
+    if functions.is_empty() { String::new() } else { format!(", in {}", functions.join(" < ")) }
 }

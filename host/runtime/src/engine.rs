@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::Semaphore;
-use wasmtime::{Config, Engine, EngineWeak, OptLevel};
+use wasmtime::{Config, Engine, EngineWeak, OptLevel, WasmBacktraceDetails};
 
 use crate::error::Refused;
 use crate::trial::{TrialProgram, Trials};
@@ -114,6 +114,8 @@ fn engine_config(stack: usize) -> Config {
         .max_wasm_stack(stack)
         .async_stack_size(stack + HOST_STACK)
         .memory_init_cow(true)
+        // Debug information is parsed after a trap, and no earlier.
+        .wasm_backtrace_details(WasmBacktraceDetails::Enable)
         .wasm_backtrace_max_frames(Some(FRAMES));
     config
 }

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use pivot_core::plugins::hooks::{Hook, Point, Relation, Settlement, Severity};
 use pivot_core::request::mapping::NamespaceMap;
-use pivot_core::{Both, GroupKind, Key, Kind, Object};
+use pivot_core::{Both, GroupKind, Key, Object};
 use pivot_runtime::{Answer, Probe, Query, RunContext, RunKind, ServiceError, Services};
 use serde_json::json;
 
 use crate::log::log;
-use crate::support::{Asked, Place, asked, granted, grants, guest, host, moving, object, run};
+use crate::support::{Asked, Place, asked, granted, grants, guest, host, moving, object, of_version, run};
 
 #[tokio::test]
 async fn hook_answers_become_host_types() {
@@ -140,9 +139,7 @@ impl Services for Newer {
 }
 
 fn newer() -> Object {
-    let host = host(json!({}));
-    let kind = Kind { version: "v2".into(), ..Kind::clone(&host.kind) };
-    Object::parse(Arc::new(kind), Bytes::from(r#"{"metadata": {"name": "h", "namespace": "n"}}"#)).unwrap()
+    of_version("v2", host(json!({})))
 }
 
 #[tokio::test]

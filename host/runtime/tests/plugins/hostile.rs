@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use futures::future::{Either, select};
 use pivot_core::plugins::hooks::{Point, Settlement, Severity};
 use pivot_runtime::{CallError, Plugin};
+use serde_json::json;
 
 use crate::log::log;
-use crate::support::{Place, asked, granting, grants, in_mode, moving, run};
+use crate::support::{Place, asked, granting, grants, guest, in_mode, moving, of_version, run};
 
 const SMALL: &str = "limits = { time = '400ms', memory = '16MiB', output = '1MiB', host-calls = 100 }";
 
@@ -154,7 +155,22 @@ async fn panic_names_its_functions() {
     let message = &error.message;
     // As written in the source, without the functions that every panic goes through.
     assert!(message.contains(", in hostile::misbehave < "), "{message}");
-    assert!(["_ZN", "_RN", "17h", "panicking"].iter().all(|part| !message.contains(part)), "{message}");
+    assert!(
+        ["_ZN", "_RN", "17h", "panicking", ".rs:"].iter().all(|part| !message.contains(part)),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn debug_information_names_file_and_line() {
+    let place = Place::new();
+    place.put("faulty.wasm", &guest("faulty"));
+    let plugin = place.runtime.try_out(&place.path("faulty.wasm"), None).await.unwrap();
+    let plugin = plugin.with_config(&json!({"defect": "no-status"})).await.unwrap();
+    let message = plugin.hold(&of_version("v2", in_mode(""))).await.unwrap_err().message;
+    let source = include_str!("../../../../tests/guests/faulty/src/lib.rs");
+    let line = 1 + source.lines().position(|line| line.contains("\"no status\"")).unwrap();
+    assert!(message.contains(&format!("faulty/src/lib.rs:{line})")), "{message}");
 }
 
 #[tokio::test]

@@ -125,6 +125,12 @@ pub fn host(fields: Value) -> Object {
     object("test.io", "Host", value)
 }
 
+/// The object, read in another version.
+pub fn of_version(version: &str, object: Object) -> Object {
+    let kind = Kind { version: version.into(), ..Kind::clone(&object.kind) };
+    Object::parse(Arc::new(kind), Bytes::copy_from_slice(object.raw())).unwrap()
+}
+
 pub fn in_mode(mode: &str) -> Object {
     host(json!({"mode": mode}))
 }
