@@ -305,11 +305,13 @@ fn permitted_query(card: &PluginAccess, said: objects::Query) -> Result<Query, S
     let Some((declared, grants)) = &card.admitted else { return Err(pure_hook_error()) };
     let extent = |reads: &[Read]| permissions::permitted_extent(reads, side, &kind, namespace.as_deref());
     // A wide declaration may be granted narrower, so both must allow it.
-    let (Some(declared), Some(granted)) = (extent(&declared.reads), extent(&grants.reads)) else {
-        let place = namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default();
-        return Err(
-            Denied(format!("reading {kind} of the {side}{place} was not declared and granted")).into()
-        );
+    let (declared, granted) = match (extent(&declared.reads), extent(&grants.reads)) {
+        (Some(declared), Some(granted)) => (declared, granted),
+        (declared, _) => {
+            let place = namespace.map(|n| format!(" in namespace {n}")).unwrap_or_default();
+            let missing = missing_step(declared.is_some());
+            return Err(Denied(format!("reading {kind} of the {side}{place} was not {missing}")).into());
+        }
     };
     // For a plugin that sees the data of Secrets, `*` covers only the namespaces that move, whose names it is given, and those
     // that the operator wrote: in any other name it could send data to a server.
@@ -319,6 +321,11 @@ fn permitted_query(card: &PluginAccess, said: objects::Query) -> Result<Query, S
         && namespace.as_ref().is_some_and(|asked| !written.any(|namespace| namespace == asked));
     let confined = own || declared.min(granted) == Extent::Moving;
     Ok(Query { side, kind, namespace, name, confined })
+}
+
+/// The step without which a question is denied: the plugin declares it, or the operator grants it.
+fn missing_step(is_declared: bool) -> &'static str {
+    if is_declared { "granted" } else { "declared" }
 }
 
 /// Returns true if answering may take a list. A single object is requested by name and namespace.
@@ -343,8 +350,10 @@ fn permitted_probe(card: &PluginAccess, said: endpoints::Endpoint) -> Result<Pro
         Endpoint::parse(http, vantage, &address).map_err(|why| ServiceError::new("invalid", why))?;
     let Some((declared, grants)) = &card.admitted else { return Err(pure_hook_error()) };
     let among = |patterns: &[Pattern]| patterns.iter().any(|p| p.matches(&endpoint.host, endpoint.port));
-    if !among(&declared.probes) || !among(&grants.probes) {
-        let what = format!("probing {}:{} was not declared and granted", endpoint.host, endpoint.port);
+    let is_declared = among(&declared.probes);
+    if !is_declared || !among(&grants.probes) {
+        let missing = missing_step(is_declared);
+        let what = format!("probing {}:{} was not {missing}", endpoint.host, endpoint.port);
         return Err(Denied(what).into());
     }
     let named: Vec<Network> = grants.probes.iter().filter_map(|p| p.network_at(endpoint.port)).collect();

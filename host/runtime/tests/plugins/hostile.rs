@@ -242,8 +242,8 @@ async fn ungranted_query_is_denied_unsent() {
     assert_eq!(
         said,
         [
-            ("denied", "reading Host.test.io of the source was not declared and granted"),
-            ("denied", "reading Secret of the target in namespace * was not declared and granted"),
+            ("denied", "reading Host.test.io of the source was not declared"),
+            ("denied", "reading Secret of the target in namespace * was not declared"),
         ]
     );
     let findings =

@@ -27,12 +27,12 @@ async fn only_granted_queries_are_answered() {
             r#"config: {"a":"x","b":2}"#,
             host,
             host,
-            "denied: reading Host.test.io of the source was not declared and granted",
-            "denied: reading Host.test.io of the target in namespace * was not declared and granted",
+            "denied: reading Host.test.io of the source was not declared",
+            "denied: reading Host.test.io of the target in namespace * was not declared",
             r#"read: {"apiVersion":"v1","data":{"k":null},"kind":"Secret","metadata":{"name":"s","namespace":"ironic"}}"#,
             "probed: 50",
-            "denied: probing 192.168.0.1:6385 was not declared and granted",
-            "denied: probing 10.0.0.1:22 was not declared and granted",
+            "denied: probing 192.168.0.1:6385 was not granted",
+            "denied: probing 10.0.0.1:22 was not declared",
         ]
     );
     let queries = services.queries.lock().unwrap();
