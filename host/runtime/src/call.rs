@@ -20,7 +20,7 @@ use crate::contract::pivot::provider::types;
 use crate::error::CallError;
 use crate::meter::Exceeded;
 use crate::services::Services;
-use crate::text;
+use crate::{text, trace};
 
 /// One call.
 pub(crate) struct Call<'a> {
@@ -55,7 +55,7 @@ impl<'a> Call<'a> {
 
     /// Instantiates the component and calls it, within the limits. `read` converts the answer into the program's own values, or
     /// returns the fault in the answer.
-    pub(crate) async fn run<T: Debug, R>(
+    pub(crate) async fn run<T: Debug, R: Debug>(
         self,
         pre: &InstancePre<Ctx>,
         ask: impl for<'s> FnOnce(&'s mut Store<Ctx>, Instance) -> BoxFuture<'s, RawAnswer<T>>,
@@ -71,6 +71,7 @@ impl<'a> Call<'a> {
             point = self.point.map(Point::as_str),
             kind = self.object.as_ref().map(|key| field::display(&key.group_kind)),
             object = self.object.as_ref().map(field::display),
+            answer = field::Empty,
             time_us = field::Empty,
             peak_memory = field::Empty,
             outcome = field::Empty,
@@ -117,6 +118,11 @@ impl<'a> Call<'a> {
         }
         span.in_scope(|| store.data().log_printed());
         let (time, peak) = (begun.elapsed(), store.data().meter.peak);
+        if let Ok(answer) = &answer
+            && !span.is_disabled()
+        {
+            span.record("answer", trace::describe_answer(self.card, answer));
+        }
         // JSON, unlike other formats, has no 128-bit numbers.
         span.record("time_us", u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
         span.record("peak_memory", peak);

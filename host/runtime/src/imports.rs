@@ -24,7 +24,7 @@ use crate::parse::BinaryDeclarations;
 use crate::probe::Endpoint;
 use crate::questions::input_limit_error;
 use crate::services::{Answer, Denied, Probe, Query, ServiceError, Vantage};
-use crate::text;
+use crate::{text, trace};
 
 /// Most questions in flight at once.
 const SIDE_BY_SIDE: usize = 64;
@@ -91,12 +91,19 @@ impl context::Host for Ctx {
     ) -> wasmtime::Result<Result<Vec<context::Provider>, types::Error>> {
         self.meter.count_questions(1)?;
         let (card, services) = (Arc::clone(&self.card), self.services.clone());
+        let asked = trace::describe_questions(&card, &[side], |side| {
+            format!("providers of the {}", side_from(*side))
+        });
         let answer = match services {
             Some(services) => services.providers(&card.name, side_from(side)).await,
             None => Err(pure_hook_error()),
         };
         let answer = answer.and_then(|all| to_wit_providers(&mut self.meter, all));
-        Ok(answer.map_err(|error| to_wit_error(&card, error)))
+        let answer = answer.map_err(|error| to_wit_error(&card, error));
+        trace::log_answers(&card, &asked, std::slice::from_ref(&answer), |all| {
+            format!("{} providers", all.len())
+        });
+        Ok(answer)
     }
 
     fn written_since_commit(&mut self) -> wasmtime::Result<bool> {
@@ -129,6 +136,7 @@ impl objects::Host for Ctx {
         queries: Vec<objects::Query>,
     ) -> wasmtime::Result<Vec<Result<Vec<String>, types::Error>>> {
         self.meter.count_questions(queries.len())?;
+        let asked = trace::describe_questions(&self.card, &queries, trace::describe_query);
         let questions = queries.into_iter().map(|said| {
             if self.services.is_some() { permitted_query(&self.card, said) } else { Err(pure_hook_error()) }
         });
@@ -170,7 +178,10 @@ impl objects::Host for Ctx {
             self.reads.take_answer(&question, &mut self.meter, |texts| texts.iter().map(String::len).sum())
         };
         let answers = questions.into_iter().map(|asked| asked.and_then(&mut answer));
-        Ok(answers.map(|answer| answer.map_err(|error| to_wit_error(&card, error))).collect())
+        let answers: Vec<_> =
+            answers.map(|answer| answer.map_err(|error| to_wit_error(&card, error))).collect();
+        trace::log_answers(&card, &asked, &answers, trace::describe_objects);
+        Ok(answers)
     }
 }
 
@@ -180,6 +191,7 @@ impl endpoints::Host for Ctx {
         probes: Vec<endpoints::Endpoint>,
     ) -> wasmtime::Result<Vec<Result<endpoints::Answer, types::Error>>> {
         self.meter.count_questions(probes.len())?;
+        let asked = trace::describe_questions(&self.card, &probes, trace::describe_probe);
         let questions = probes.into_iter().map(|said| {
             if self.services.is_some() { permitted_probe(&self.card, said) } else { Err(pure_hook_error()) }
         });
@@ -206,7 +218,10 @@ impl endpoints::Host for Ctx {
         let mut answer =
             |question| self.probes.take_answer(&question, &mut self.meter, |answer| answer.body.len());
         let answers = questions.into_iter().map(|asked| asked.and_then(&mut answer));
-        Ok(answers.map(|answer| answer.map_err(|error| to_wit_error(&card, error))).collect())
+        let answers: Vec<_> =
+            answers.map(|answer| answer.map_err(|error| to_wit_error(&card, error))).collect();
+        trace::log_answers(&card, &asked, &answers, trace::describe_reply);
+        Ok(answers)
     }
 }
 
@@ -448,6 +463,8 @@ mod tests {
         for (granted, seen) in [(true, None), (false, name())] {
             let asked = query_for_servers(&card(granted, ""), &query);
             assert_eq!((asked.name.clone(), may_list(&asked)), (seen.clone(), seen.is_none()));
+            let logged = trace::loggable_words(&card(granted, ""), || "68756e74657232".to_owned());
+            assert_eq!(logged == "68756e74657232", !granted);
         }
     }
 }

@@ -23,6 +23,7 @@
 //! | `interface`, `inert` | the names of interfaces; the empty environment that WASI is served from |
 //! | `imports`, `questions` | what a component may ask the host, including WASI; the questions of one call |
 //! | `text` | objects passed to plugins, text returned by them |
+//! | `trace` | calls, questions and answers in the debug log |
 //! | `services` | the interface that answers a plugin's questions |
 //! | `scene` | answers outside a move, from lists of objects |
 //! | `probe` | probes endpoints from this machine |
@@ -51,6 +52,7 @@ mod scene;
 mod services;
 mod tally;
 mod text;
+mod trace;
 mod trial;
 mod trial_process;
 

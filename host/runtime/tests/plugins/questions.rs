@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use pivot_core::Side;
 use pivot_core::plugins::hooks::{Finding, Point};
 
+use crate::log::log;
 use crate::support::{Asked, Place, grants, moving, run};
 
 async fn ask(services: &Arc<Asked>) -> Vec<Finding> {
@@ -35,6 +36,14 @@ async fn only_granted_queries_are_answered() {
             "denied: probing 10.0.0.1:22 was not declared",
         ]
     );
+    let log = log().text();
+    for asked in [
+        r#"question="read Host.test.io of the target in moving namespaces" reply="1 object""#,
+        r#"question="read Host.test.io of the source in moving namespaces" reply="denied: reading Host.test.io of the source was not declared""#,
+        r#"question="probe 192.168.0.1:6385" reply="denied: probing 192.168.0.1:6385 was not granted""#,
+    ] {
+        assert!(log.contains(asked), "{asked}\n{log}");
+    }
     let queries = services.queries.lock().unwrap();
     // In the namespaces that move: the answering side must check that "elsewhere" is one.
     let seen: Vec<_> = queries.iter().map(|q| (q.side, q.namespace.as_deref(), q.confined)).collect();
