@@ -78,6 +78,7 @@ mod moving;
 mod object;
 pub mod objects;
 mod patch;
+mod pause;
 mod plugin;
 mod probe;
 mod provider;
@@ -110,3 +111,8 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/plugin-authors.md")]
 struct Guide;
+
+/// The cookbook's recipes, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/plugin-cookbook.md")]
+struct Cookbook;

@@ -1,6 +1,7 @@
 //! Each rule of the harness, broken once.
 
 mod bounded;
+mod journeys;
 mod seen;
 
 use std::cell::Cell;
