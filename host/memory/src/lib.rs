@@ -8,7 +8,7 @@
 //! [`MemoryPlace::edit`]). They can make calls fail before or after they take effect ([`MemoryPlace::on_call`]), and read which
 //! calls were made ([`MemoryPlace::journal`]).
 
-#[path = "../../../host/places/src/body.rs"]
+#[path = "../../places/src/body.rs"]
 mod body;
 mod schema;
 mod state;
