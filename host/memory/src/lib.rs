@@ -44,10 +44,10 @@ type OnCall = dyn Fn(&str, &Key) -> Option<Fault> + Send + Sync;
 /// An API server in memory. Clones are the same server.
 #[derive(Clone)]
 pub struct MemoryPlace {
-    shared: Arc<Shared>,
+    server: Arc<Server>,
 }
 
-struct Shared {
+struct Server {
     label: String,
     state: Mutex<State>,
     on_call: Mutex<Option<Arc<OnCall>>>,
@@ -62,7 +62,7 @@ impl MemoryPlace {
     /// before.
     pub fn new(label: impl Into<String>) -> Self {
         let place = Self {
-            shared: Arc::new(Shared {
+            server: Arc::new(Server {
                 label: label.into(),
                 state: Mutex::new(State::default()),
                 on_call: Mutex::new(None),
@@ -109,7 +109,7 @@ impl MemoryPlace {
 
     /// Sets the description of an agent that answers for the server.
     pub fn set_agent(&self, agent: AgentDescription) -> &Self {
-        *lock_mutex(&self.shared.agent) = Some(agent);
+        *lock_mutex(&self.server.agent) = Some(agent);
         self
     }
 
@@ -123,21 +123,21 @@ impl MemoryPlace {
     /// Faults don't apply, and the journal has no entry.
     pub fn insert(&self, body: Value) -> Result<Object> {
         let object = self.lock_state().insert(body);
-        self.shared.news.send_replace(());
+        self.server.news.send_replace(());
         object
     }
 
     /// Changes an object as a controller would, all parts of it at once.
     pub fn edit(&self, key: &Key, change: impl FnOnce(&mut Value)) -> Result<Object> {
         let object = self.lock_state().edit(key, change);
-        self.shared.news.send_replace(());
+        self.server.news.send_replace(());
         object
     }
 
     /// Removes an object, whatever its finalizers.
     pub fn remove(&self, key: &Key) -> Result<()> {
         let removed = self.lock_state().remove(key);
-        self.shared.news.send_replace(());
+        self.server.news.send_replace(());
         removed
     }
 
@@ -145,7 +145,7 @@ impl MemoryPlace {
     /// to owners that are gone from the other objects. Returns the keys of the deleted objects.
     pub fn collect_garbage(&self) -> Vec<Key> {
         let keys = self.lock_state().collect_garbage();
-        self.shared.news.send_replace(());
+        self.server.news.send_replace(());
         keys
     }
 
@@ -162,7 +162,7 @@ impl MemoryPlace {
     /// Calls `fault` before each call to decide whether it fails. The verb is as in [`Call::verb`], or `get`, `list`,
     /// `list-meta`, `watch`; the key of the latter three has no name.
     pub fn on_call(&self, fault: impl Fn(&str, &Key) -> Option<Fault> + Send + Sync + 'static) -> &Self {
-        *lock_mutex(&self.shared.on_call) = Some(Arc::new(fault));
+        *lock_mutex(&self.server.on_call) = Some(Arc::new(fault));
         self
     }
 
@@ -174,16 +174,16 @@ impl MemoryPlace {
     /// Forgets past events: older watches must start over.
     pub fn expire_watches(&self) {
         self.lock_state().expire_watches();
-        self.shared.news.send_replace(());
+        self.server.news.send_replace(());
     }
 
     fn lock_state(&self) -> MutexGuard<'_, State> {
-        lock_mutex(&self.shared.state)
+        lock_mutex(&self.server.state)
     }
 
     fn injected_fault(&self, verb: &str, key: &Key) -> Option<Fault> {
         // The closure may use this very place, so no lock is held while it runs.
-        let on_call = lock_mutex(&self.shared.on_call).clone();
+        let on_call = lock_mutex(&self.server.on_call).clone();
         on_call.and_then(|fault| fault(verb, key))
     }
 
@@ -232,7 +232,7 @@ impl MemoryPlace {
                 result
             }
         };
-        self.shared.news.send_replace(());
+        self.server.news.send_replace(());
         match fault {
             Some(Fault::After(error)) => Err(error),
             _ => result,

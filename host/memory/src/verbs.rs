@@ -24,7 +24,7 @@ fn collection_key(kind: &Kind, namespace: Option<&str>) -> Key {
 #[async_trait]
 impl Place for MemoryPlace {
     fn label(&self) -> &str {
-        &self.shared.label
+        &self.server.label
     }
 
     fn end_kind(&self) -> EndKind {
@@ -36,11 +36,11 @@ impl Place for MemoryPlace {
     }
 
     fn throttled_requests(&self) -> Throttled {
-        Arc::clone(&self.shared.throttled)
+        Arc::clone(&self.server.throttled)
     }
 
     fn agent(&self) -> Option<AgentDescription> {
-        lock_mutex(&self.shared.agent).clone()
+        lock_mutex(&self.server.agent).clone()
     }
 
     async fn identify(&self) -> Result<Identity> {
@@ -108,7 +108,7 @@ impl Place for MemoryPlace {
         let from = self.read_state("watch", &key, |state| {
             state.served_kind(kind).and(state.watch_start(resource_version))
         })?;
-        let (kind, news) = (Arc::clone(kind), self.shared.news.subscribe());
+        let (kind, news) = (Arc::clone(kind), self.server.news.subscribe());
         let start = (self.clone(), kind, key.namespace, news, from);
         let events = stream::try_unfold(start, |(place, kind, namespace, mut news, from)| async move {
             loop {
