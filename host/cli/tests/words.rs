@@ -67,6 +67,11 @@ mod foreign {
         ("a key in plugins.lock", |dir, words| lock(dir, &format!("[[plugin]]\n{} = 1", toml(words)))),
         ("a component's import", |dir, words| component(dir, &import(&format!("url=<{words}>")))),
         ("a core module's import", |dir, words| component(dir, &core_import(words))),
+        ("a component's options", |dir, words| {
+            let schema = json!({"type": "object", words: 1}).to_string();
+            let content = [sized(b"pivot-host:configuration-schema"), schema.into_bytes()].concat();
+            component(dir, &section(0, &content))
+        }),
         ("a component's file", |dir, words| {
             let file = named(dir, words, ".wasm", b"\0asm")?;
             Some(vec!["plugin".into(), "inspect".into(), file])

@@ -138,8 +138,8 @@ impl Runtime {
                 ..artifact.identity(Some(name))
             }));
         }
-        let added = (!operator.plugins.contains_key(name))
-            .then(|| permissions::grants_section(declaration, hooks, grant == Grant::All));
+        let added =
+            (!operator.plugins.contains_key(name)).then(|| candidate.grants_section(grant == Grant::All));
         let gap = if text.is_empty() { "" } else { "\n" };
         let text = added.as_ref().map(|section| format!("{text}{gap}{section}"));
         if let Some(text) = &text {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use pivot_core::plugins::hooks::Hook;
-use pivot_vetting::permissions::{Declaration, Limits};
+use pivot_vetting::permissions::{self, Declaration, Limits};
 use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::call::Call;
@@ -17,6 +17,7 @@ use crate::directory::Artifact;
 use crate::engine::Runtime;
 use crate::error::{LoadError, Refused};
 use crate::imports;
+use crate::options;
 use crate::parse::{self, BinaryDeclarations, CompileWork};
 use crate::plugin::HookSet;
 use crate::trial::{LimitEnforcement, TrialBudget};
@@ -39,6 +40,16 @@ pub(crate) struct Linked {
     pub(crate) pre: InstancePre<Ctx>,
     pub(crate) hooks: HookSet,
     describe: exports::describe::GuestIndices,
+}
+
+impl Candidate {
+    /// Returns a section of `plugins.toml` with its requests and its options.
+    pub(crate) fn grants_section(&self, enabled: bool) -> String {
+        let Self { declaration, hooks, seen, .. } = self;
+        let options =
+            seen.schema.as_ref().map(|schema| options::commented_example(&declaration.name, schema));
+        permissions::grants_section(declaration, hooks, enabled) + &options.unwrap_or_default()
+    }
 }
 
 impl Runtime {

@@ -12,6 +12,7 @@
 //! | `parse` | inspects a file before anything in it is compiled |
 //! | `trial`, `trial_process` | compiles it on trial in a separate process; that process |
 //! | `candidate` | compiles and describes it, in the sandbox |
+//! | `options` | the options that a component declares for its configuration |
 //! | `operator` | the files in which the operator admits and grants |
 //! | `signed_claims` | who vouches for a plugin, by the trust file |
 //! | `admission` | admits a file, and compares it with what was admitted |
@@ -44,6 +45,7 @@ mod interface;
 mod load;
 mod meter;
 mod operator;
+mod options;
 mod parse;
 mod plugin;
 pub mod probe;
@@ -65,6 +67,7 @@ pub use engine::Runtime;
 pub use error::{CallError, LoadError, PluginIdentity, Refused};
 pub use load::{Disabled, Inspection, Loaded};
 pub use operator::LoadOptions;
+pub use options::PluginOption;
 pub use plugin::Plugin;
 pub use scene::Scene;
 pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage, read_providers};

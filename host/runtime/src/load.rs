@@ -19,6 +19,7 @@ use crate::directory::{PluginDir, check_file_name};
 use crate::engine::Runtime;
 use crate::error::{LoadError, PluginIdentity, Refused};
 use crate::operator::{LoadOptions, Operator, read_grants};
+use crate::options::{self, PluginOption};
 use crate::plugin::Plugin;
 use crate::signed_claims;
 use crate::tally::Tally;
@@ -41,6 +42,8 @@ pub struct Inspection {
     pub denied_imports: Vec<String>,
     /// The WASI interfaces its binary imports; they are served without authority.
     pub inert: Vec<String>,
+    /// The options that it declares for its configuration.
+    pub options: Vec<PluginOption>,
     /// The section of `plugins.toml` that would grant everything it asks for.
     pub section: String,
     /// The worst it could do, the worst first; each continues "it could".
@@ -177,7 +180,7 @@ impl Runtime {
         let (dir, file) = split_path(path)?;
         let dir = PluginDir::open(&dir)?;
         let candidate = self.prepare_candidate(dir.read_artifact(&file)?, false).await?;
-        let all = permissions::grants_section(&candidate.declaration, &candidate.hooks, true);
+        let all = candidate.grants_section(true);
         let file = OperatorFile::parse(grants.unwrap_or(&all))?;
         self.check_gates(&Operator { dir, file, lock: None, trust: None }, candidate).await
     }
@@ -272,7 +275,9 @@ impl Runtime {
             run: Arc::default(),
         };
         let enabled = grants.enabled;
-        let plugin = Plugin::new(card, description, (declaration, grants), said, (linked.pre, linked.hooks));
+        let (description, schema) = ((description, said), seen.schema);
+        let plugin =
+            Plugin::new(card, description, (declaration, grants), schema, (linked.pre, linked.hooks));
         // A disabled plugin is not called with anything.
         if enabled {
             let name = plugin.description().name.clone();
@@ -302,7 +307,8 @@ pub(crate) fn inspect_candidate(candidate: &Candidate, operator: &OperatorFile) 
         imports: seen.imports.clone(),
         denied_imports: permissions::denied_imports(declaration, &seen.imports),
         inert: seen.inert.clone(),
-        section: permissions::grants_section(declaration, hooks, true),
+        options: seen.schema.as_ref().map(options::list_options).unwrap_or_default(),
+        section: candidate.grants_section(true),
     }
 }
 

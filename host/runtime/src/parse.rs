@@ -11,12 +11,14 @@ mod hostile;
 mod nested;
 mod unfolded;
 
+use pivot_bounds::options::{SECTION, Schema};
 use wasmparser::{BinaryReaderError, Encoding, Parser, Payload, Validator, WasmFeatures};
 
 use crate::contract;
 use crate::error::Refused;
 use crate::inert;
 use crate::interface::InterfaceName;
+use crate::text;
 use unfolded::Unfolded;
 
 pub(crate) use counts::CompileWork;
@@ -30,6 +32,8 @@ pub(crate) struct BinaryDeclarations {
     pub(crate) inert: Vec<String>,
     /// Interfaces of the contract it exports, without version.
     pub(crate) exports: Vec<String>,
+    /// Schema of its configuration, if it declares one.
+    pub(crate) schema: Option<Schema>,
 }
 
 /// Fails if a file is not a component, or is larger in some respect than any plugin. Costs no more than reading it.
@@ -60,6 +64,10 @@ pub(crate) fn inspect_component(bytes: &[u8]) -> Result<BinaryDeclarations, Refu
                 for export in section {
                     names.exports.push(export?.name.name.to_owned());
                 }
+            }
+            // Compilers and linkers leave it in a core module of the component.
+            Payload::CustomSection(section) if section.name() == SECTION => {
+                names.schemas.push(section.data().to_vec());
             }
             _ => {}
         }
@@ -107,6 +115,7 @@ fn kind(bytes: &[u8]) -> Result<(), Refused> {
 struct Names {
     imports: Vec<String>,
     exports: Vec<String>,
+    schemas: Vec<Vec<u8>>,
 }
 
 impl Names {
@@ -132,6 +141,13 @@ impl Names {
                 seen.exports.push(i.name.to_owned());
             }
         }
+        seen.schema = match self.schemas.as_slice() {
+            [] => None,
+            [schema] => Some(Schema::parse(schema).map_err(|why| {
+                Refused::Description(format!("its configuration schema: {}", text::to_line(&why, 300)))
+            })?),
+            _ => return Err(Refused::Description("it has several configuration schemas".to_owned())),
+        };
         if !seen.exports.iter().any(|name| name == "describe") {
             return Err(Refused::Mismatch(
                 "it does not export `describe`, which every plugin must; export it and at least one hook"
@@ -181,6 +197,7 @@ mod tests {
         let names = |imports: &[&str]| Names {
             imports: imports.iter().map(|i| (*i).to_owned()).collect(),
             exports: vec!["pivot:provider/describe@0.1.0".into()],
+            schemas: vec![],
         };
         let seen = names(&["pivot:provider/log@0.1.7", "wasi:cli/stderr@0.2.6"]).sort_out().unwrap();
         assert_eq!((seen.imports, seen.inert.len()), (vec!["log".to_owned()], 1));
@@ -188,7 +205,7 @@ mod tests {
             ["wasi:sockets/tcp@0.2.6", "wasi:http/types@0.2.0", "wasi:cli/stderr@0.3.0", "acme:x/y", "env"]
         {
             let error = names(&[foreign]).sort_out().unwrap_err().to_string();
-            let expected = format!("imports interfaces that no plugin gets: {foreign}");
+            let expected = format!("imports interfaces that no plugin gets: {foreign}; ");
             assert!(error.starts_with(&expected), "{error}");
         }
         for other in ["pivot:provider/log@0.2.0", "pivot:provider/log@0.1.0-rc.1", "pivot:provider/log"] {

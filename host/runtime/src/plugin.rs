@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use pivot_bounds::options::Schema;
 use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_core::{GroupKind, Object};
 use pivot_vetting::permissions::{Declaration, Grants, OnFailure};
@@ -16,6 +17,7 @@ use crate::call::Call;
 use crate::context::{CalledFunction, Ctx, MoveContext, PluginAccess, RunContext};
 use crate::contract::exports::pivot::provider::{adapt, check, configure, hold, relate, restore, settle};
 use crate::error::CallError;
+use crate::options;
 use crate::services::Services;
 use crate::tally::Used;
 use crate::text;
@@ -47,6 +49,7 @@ pub struct Plugin {
 struct Loaded {
     declaration: Declaration,
     grants: Grants,
+    schema: Option<Schema>,
     description: Description,
     said: Vec<AcceptedClaim>,
     pre: InstancePre<Ctx>,
@@ -76,12 +79,12 @@ macro_rules! ask {
 impl Plugin {
     pub(crate) fn new(
         card: PluginAccess,
-        description: Description,
+        (description, said): (Description, Vec<AcceptedClaim>),
         (declaration, grants): (Declaration, Grants),
-        said: Vec<AcceptedClaim>,
+        schema: Option<Schema>,
         (pre, hooks): (InstancePre<Ctx>, HookSet),
     ) -> Self {
-        let loaded = Loaded { declaration, grants, description, said, pre, hooks };
+        let loaded = Loaded { declaration, grants, schema, description, said, pre, hooks };
         Self { card: Arc::new(card), loaded: Arc::new(loaded) }
     }
 
@@ -132,8 +135,14 @@ impl Plugin {
         self.card.tally.take_used()
     }
 
-    /// Asks the plugin to check its configuration. Fails if it doesn't accept it.
+    /// Compares the configuration with the schema, and asks the plugin to check it. Fails if one of them doesn't accept it.
     pub(crate) async fn check_configuration(&self) -> Result<(), CallError> {
+        if let (Some(schema), Some((_, grants))) = (&self.loaded.schema, &self.card.admitted) {
+            options::check_config(schema, &grants.config).map_err(|why| {
+                Call::without_services(&self.card, CalledFunction::Configure)
+                    .into_error("invalid".to_owned(), why)
+            })?;
+        }
         let Some(configure) = &self.loaded.hooks.configure else { return Ok(()) };
         Call::without_services(&self.card, CalledFunction::Configure)
             .run(&self.loaded.pre, ask!(configure, call_check()), Ok)

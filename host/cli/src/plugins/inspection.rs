@@ -1,8 +1,9 @@
 //! The description of a component for the operator who decides about it. The risks come first, and the vendor's words are
 //! quoted as the vendor's.
 
+use pivot_core::messages::safe_text::to_line;
 use pivot_core::plugins::reach::{EVERYWHERE, Reach};
-use pivot_runtime::Inspection;
+use pivot_runtime::{Inspection, PluginOption};
 use pivot_vetting::permissions::Read;
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::output::Text;
 
 /// A few lines, with the worst among the first ten.
 pub(super) fn inspection_text(inspection: &Inspection) -> Text {
-    let Inspection { digest, size, declaration, worst, as_granted, .. } = inspection;
+    let Inspection { digest, size, declaration, options, worst, as_granted, .. } = inspection;
     let counted = if *as_granted { "as plugins.toml grants it" } else { "if it is granted all it asks for" };
     let nothing = if worst.is_empty() { " do nothing: it has no hooks" } else { "" };
     let mut text = Text::from(format!(
@@ -26,7 +27,36 @@ pub(super) fn inspection_text(inspection: &Inspection) -> Text {
         let items = if items.is_empty() { "none".to_owned() } else { items.join(", ") };
         text.add_line(format!("  {aspect:8} {items}"));
     }
+    if !options.is_empty() {
+        text.gap();
+        text.append(options_table(options));
+    }
     text
+}
+
+/// The most characters of a cell; the document has all.
+const MAX_CELL: usize = 60;
+
+fn options_table(options: &[PluginOption]) -> Text {
+    let mut rows = vec![["option", "type", "default", "description"].map(str::to_owned)];
+    rows.extend(options.iter().map(|PluginOption { name, form, default, required, description }| {
+        let default = match default {
+            Some(default) => to_line(&default.to_string(), MAX_CELL),
+            None if *required => "required".to_owned(),
+            None => "none".to_owned(),
+        };
+        [name.clone(), to_line(form, MAX_CELL), default, description.clone()]
+    }));
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths = [0, 1, 2].map(width);
+    let lines = rows.iter().map(|[name, form, default, description]| {
+        let [first, second, third] = widths;
+        format!("  {name:first$}  {form:second$}  {default:third$}  {description}").trim_end().to_owned()
+    });
+    lines.collect()
 }
 
 /// As much of a digest as people compare.
@@ -95,15 +125,19 @@ pub(super) fn inspection_document(inspection: &Inspection) -> Value {
         imports,
         denied_imports,
         inert,
+        options,
         section,
         worst,
         as_granted,
     } = inspection;
+    let options = options.iter().map(|PluginOption { name, form, default, required, description }| {
+        json!({"name": name, "type": form, "default": default, "required": required, "description": description})
+    });
     json!({
         "name": declaration.name, "version": declaration.version, "summary": declaration.summary,
         "atWorst": worst, "asGranted": as_granted,
         "sha256": digest, "size": size, "hooks": hooks, "imports": imports, "deniedImports": denied_imports,
-        "inert": inert, "grants": section,
+        "inert": inert, "options": options.collect::<Vec<_>>(), "grants": section,
     })
 }
 
@@ -147,10 +181,40 @@ mod tests {
             imports: vec!["objects".into()],
             denied_imports: vec![],
             inert: vec![],
+            options: vec![],
             section: "[plugins.my-hosts]\n".into(),
             worst: worst.iter().map(|one| (*one).to_owned()).collect(),
             as_granted: false,
         }
+    }
+
+    #[test]
+    fn options_are_a_table() {
+        let option = |name: &str, form: &str, default, required| PluginOption {
+            name: name.to_owned(),
+            form: form.to_owned(),
+            default,
+            required,
+            description: format!("The {name}."),
+        };
+        let all = Inspection {
+            options: vec![
+                option("retries", "integer", Some(json!(3)), false),
+                option("rules[].kind", "string", None, true),
+                option("up", "early | late", None, false),
+            ],
+            ..inspection(&[])
+        };
+        let text = inspection_text(&all).to_string();
+        expect![[r"
+              option        type          default   description
+              retries       integer       3         The retries.
+              rules[].kind  string        required  The rules[].kind.
+              up            early | late  none      The up.
+        "]]
+        .assert_eq(text.split_once("none\n\n").unwrap().1);
+        let documents = &inspection_document(&all)["options"];
+        assert_eq!(documents[0]["default"], json!(3));
     }
 
     // proves: T16

@@ -13,6 +13,7 @@ mod bundled;
 mod directory;
 mod hostile;
 mod log;
+mod options;
 mod questions;
 mod secrets;
 mod support;
