@@ -24,12 +24,16 @@
 /// # fn main() {}
 /// ```
 ///
+/// With `schema = include_bytes!("options.json")`, the component has a JSON Schema of its configuration. The host refuses a configuration
+/// that doesn't fit, and shows operators the options. [`Harness::compare_schema`](crate::test::Harness::compare_schema) tests the schema.
+///
 /// Use it once per crate, in a crate with `crate-type = ["cdylib"]` (and `"rlib"` if it has tests outside `src`).
 #[macro_export]
 macro_rules! export {
-    ($plugin:ty, hooks = [$($hook:ident),+ $(,)?]) => {
+    ($plugin:ty, hooks = [$($hook:ident),+ $(,)?] $(, schema = $schema:expr)? $(,)?) => {
         impl $crate::Exported for $plugin {
             const HOOKS: &'static [$crate::Hook] = &[$($crate::__hook!($hook)),+];
+            $(const SCHEMA: ::core::option::Option<&'static [u8]> = ::core::option::Option::Some($schema);)?
         }
 
         #[cfg(target_arch = "wasm32")]
@@ -39,6 +43,11 @@ macro_rules! export {
             $crate::guest::bindings::describe::export!(Exports with_types_in $crate::guest::bindings::describe);
             $crate::guest::bindings::configure::export!(Exports with_types_in $crate::guest::bindings::configure);
             $($crate::guest::bindings::$hook::export!(Exports with_types_in $crate::guest::bindings::$hook);)+
+            $(
+                // The name is `pivot_bounds::options::SECTION`: an attribute takes no constant.
+                #[unsafe(link_section = "pivot-host:configuration-schema")]
+                static SCHEMA: [u8; $schema.len()] = *$schema;
+            )?
         };
     };
 }

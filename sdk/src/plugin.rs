@@ -97,4 +97,6 @@ pub trait Plugin: Default {
 pub trait Exported: Plugin {
     /// The hooks.
     const HOOKS: &'static [Hook];
+    /// JSON Schema of the configuration, if the plugin declares one.
+    const SCHEMA: Option<&'static [u8]> = None;
 }

@@ -52,6 +52,7 @@ mod declaration;
 pub(crate) mod fake;
 mod journey;
 mod messages;
+mod options;
 mod pattern;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 mod bounded;
 mod journeys;
+mod options;
 mod seen;
 
 use std::cell::Cell;
