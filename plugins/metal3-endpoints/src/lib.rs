@@ -42,4 +42,4 @@ impl Plugin for Metal3Endpoints {
     }
 }
 
-pivot_sdk::export!(Metal3Endpoints, hooks = [check]);
+pivot_sdk::export!(Metal3Endpoints, hooks = [check], schema = include_bytes!("options.json"));

@@ -105,3 +105,11 @@ mod scene;
 fn recorded_answers_match_the_native_code() {
     scene::answers_as_recorded::<crate::Metal3Endpoints>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
 }
+
+#[test]
+fn schema_agrees_with_the_plugin() {
+    Harness::<Metal3Endpoints>::new().compare_schema(&[json!({
+        "namespaces": ["capm3-system"], "config-maps": ["ironic"], "endpoint": URL, "vantage": "target",
+        "service": "capm3-system/ironic", "up": "before-commit", "same-address": false, "min-microversion": 89,
+    })]);
+}

@@ -81,4 +81,8 @@ impl Plugin for Metal3Hosts {
     }
 }
 
-pivot_sdk::export!(Metal3Hosts, hooks = [relate, check, hold, adapt, restore, settle]);
+pivot_sdk::export!(
+    Metal3Hosts,
+    hooks = [relate, check, hold, adapt, restore, settle],
+    schema = include_bytes!("options.json")
+);

@@ -133,3 +133,9 @@ mod scene;
 fn recorded_answers_match_the_native_code() {
     scene::answers_as_recorded::<crate::Metal3Hosts>(concat!(env!("CARGO_MANIFEST_DIR"), "/scene.json"));
 }
+
+#[test]
+fn schema_agrees_with_the_plugin() {
+    Harness::<Metal3Hosts>::new()
+        .compare_schema(&[json!({"hold-consumed": true, "pending-firmware": "warn"})]);
+}

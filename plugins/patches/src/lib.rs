@@ -97,4 +97,4 @@ impl Patches {
     }
 }
 
-pivot_sdk::export!(Patches, hooks = [adapt, check]);
+pivot_sdk::export!(Patches, hooks = [adapt, check], schema = include_bytes!("options.json"));

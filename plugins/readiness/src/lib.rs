@@ -141,4 +141,4 @@ impl Readiness {
     }
 }
 
-pivot_sdk::export!(Readiness, hooks = [check]);
+pivot_sdk::export!(Readiness, hooks = [check], schema = include_bytes!("options.json"));

@@ -52,4 +52,4 @@ impl Plugin for Secrets {
     }
 }
 
-pivot_sdk::export!(Secrets, hooks = [relate]);
+pivot_sdk::export!(Secrets, hooks = [relate], schema = include_bytes!("options.json"));

@@ -7,6 +7,8 @@ mod host;
 #[cfg(test)]
 mod mutated;
 #[cfg(test)]
+mod options;
+#[cfg(test)]
 #[path = "../schemas/mod.rs"]
 mod schemas;
 #[cfg(test)]

@@ -137,5 +137,8 @@ fn real_plugins_pass() {
     for plugin in bundled.unwrap() {
         let inspected = host(&["plugin", "inspect", plugin.to_str().unwrap()]).output().unwrap();
         assert!(inspected.status.success(), "{}: {}", plugin.display(), err(&inspected));
+        // The compiler left the schema in.
+        let text = String::from_utf8_lossy(&inspected.stdout).into_owned();
+        assert!(text.contains("\n  option ") && text.contains(".config]\n"), "{text}");
     }
 }

@@ -119,3 +119,12 @@ fn invalid_entry_is_reported() {
         assert!(error.contains(wrong), "{config}: {error}");
     }
 }
+
+#[test]
+fn schema_agrees_with_the_plugin() {
+    Harness::<Patches>::new().compare_schema(&[json!({"patch": [{
+        "name": "team", "kind": "MachineDeployment.cluster.x-k8s.io",
+        "match": {"name": "edge-*", "namespace": "metal3", "labels": {"team": "*"}},
+        "merge": {"metadata": {"labels": {"team": "blue"}}}, "remove": ["/metadata/labels/old"],
+    }]})]);
+}

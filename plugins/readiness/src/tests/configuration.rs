@@ -102,3 +102,15 @@ fn configuration_error_has_its_position() {
         assert!(error.contains("configuration: ") && error.contains(wrong), "{config}: {error}");
     }
 }
+
+#[test]
+fn schema_agrees_with_the_plugin() {
+    Harness::<Readiness>::new().compare_schema(&[
+        json!({"skip": ["addons"], "package-namespaces": ["tkg-*"], "deployments": ["shop/operator"]}),
+        json!({"severity": {
+            "providers": "note", "definitions": "warn", "clusters": "wait", "machines": "stop", "rollouts": "note",
+            "addons": "note", "packages": "note",
+        }}),
+        json!({"extra": [{"kind": "Machine.cluster.x-k8s.io", "conditions": ["Certified"], "severity": "stop"}]}),
+    ]);
+}

@@ -105,3 +105,15 @@ fn configuration_error_has_its_position() {
         assert!(error.contains("configuration: ") && error.contains(wrong), "{config}: {error}");
     }
 }
+
+#[test]
+fn schema_agrees_with_the_plugin() {
+    Harness::<Secrets>::new().compare_schema(&[json!({
+        "rules": ["pull-secrets"],
+        "leave": [{"match": {"name": "a", "namespace": "n", "labels": {"team": "*"}}, "type": "Opaque", "reason": "it is old"}],
+        "take": [
+            {"match": {"name": "b", "namespace": "n", "labels": {"team": "*"}}, "type": "Opaque", "cluster": "n/edge"},
+            {"match": {"name": "c"}, "cluster-label": "team"},
+        ],
+    })]);
+}
