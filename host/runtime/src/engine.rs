@@ -40,6 +40,7 @@ pub struct Runtime {
     engines: Arc<Mutex<BTreeMap<usize, Engine>>>,
     compilers: Arc<Mutex<Option<Arc<ThreadPool>>>>,
     compiler_stack: usize,
+    backtraces: WasmBacktraceDetails,
     /// Limits how many components are compiled at once.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) trials: Option<Arc<Trials>>,
@@ -59,6 +60,7 @@ impl Runtime {
             compilers: Arc::default(),
             // A thread that waits for a part of one component may start on the next, on the same stack.
             compiler_stack: COMPILER_STACK * SIDE_BY_SIDE,
+            backtraces: WasmBacktraceDetails::Disable,
             turns: Arc::new(Semaphore::new(SIDE_BY_SIDE)),
             trials: None,
         }
@@ -72,6 +74,12 @@ impl Runtime {
     /// The runtime inside a trial, for one component.
     pub(crate) fn for_trial() -> Self {
         Self { compiler_stack: COMPILER_STACK, ..Self::new() }
+    }
+
+    /// Returns a runtime that reads debug information after a trap, for a component that its author tries out. No move does: nothing
+    /// limits the time for that, and a hostile component can make it endless.
+    pub(crate) fn with_debug_information(&self) -> Self {
+        Self { engines: Arc::default(), backtraces: WasmBacktraceDetails::Enable, ..self.clone() }
     }
 
     /// Runs work on the compiler threads.
@@ -94,7 +102,7 @@ impl Runtime {
         if let Some(engine) = engines.get(&stack) {
             return Ok(engine.clone());
         }
-        let engine = Engine::new(&engine_config(stack))?;
+        let engine = Engine::new(&engine_config(stack, self.backtraces))?;
         let weak = engine.weak();
         std::thread::Builder::new().name("plugin-clock".into()).spawn(move || advance_epochs(&weak))?;
         engines.insert(stack, engine.clone());
@@ -102,7 +110,7 @@ impl Runtime {
     }
 }
 
-fn engine_config(stack: usize) -> Config {
+fn engine_config(stack: usize, backtraces: WasmBacktraceDetails) -> Config {
     let mut config = Config::new();
     config
         .wasm_component_model(true)
@@ -114,8 +122,7 @@ fn engine_config(stack: usize) -> Config {
         .max_wasm_stack(stack)
         .async_stack_size(stack + HOST_STACK)
         .memory_init_cow(true)
-        // Debug information is parsed after a trap, and no earlier.
-        .wasm_backtrace_details(WasmBacktraceDetails::Enable)
+        .wasm_backtrace_details(backtraces)
         .wasm_backtrace_max_frames(Some(FRAMES));
     config
 }
