@@ -22,6 +22,7 @@ mod files;
 mod loose;
 mod manifest;
 mod verbs;
+mod whole_file;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,6 +37,7 @@ pub use error::DirectoryError;
 pub use examine::Examined;
 pub use loose::objects_of_file;
 pub use manifest::Manifest;
+pub use whole_file::{ClusterInFile, cluster_of_file};
 
 use crate::body::set_metadata;
 use crate::place::{Begun, Opening, PlaceError, Result};

@@ -24,8 +24,8 @@ mod testing;
 pub use crate::budget::{Budget, Share};
 pub use crate::builtin::builtin_kinds;
 pub use crate::directory::{
-    DirectoryError, DirectoryPlace, Encryption, Examined, Identities, Manifest, Recipients,
-    additions_of_files, objects_of_file,
+    ClusterInFile, DirectoryError, DirectoryPlace, Encryption, Examined, Identities, Manifest, Recipients,
+    additions_of_files, cluster_of_file, objects_of_file,
 };
 pub use crate::kube::{
     ConnectError, ConnectOptions, KubePlace, catches_panics, choose_proxy, current_context,

@@ -27,6 +27,14 @@ pub(super) fn read_contents(
 ) -> Result<DirectoryContents, DirectoryError> {
     let mut documents = documents::read_all(files, manifest)?;
     documents.retain(|document| !super::manifest::is_manifest(&document.body));
+    complete_documents(documents, manifest)
+}
+
+/// Returns documents as contents of a directory.
+pub(super) fn complete_documents(
+    documents: Vec<FileDocument>,
+    manifest: Option<&Manifest>,
+) -> Result<DirectoryContents, DirectoryError> {
     let kinds = definitions::collect_kinds(&documents, manifest)?;
     let mut versions = BTreeMap::new();
     let mut found: BTreeMap<Key, (FileDocument, Arc<Kind>)> = BTreeMap::new();
