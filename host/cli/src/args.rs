@@ -39,8 +39,8 @@ pub(crate) use flags::{
 };
 pub(crate) use manual::pages;
 pub(crate) use plugins::{
-    Componentize, Import, PluginArgs, PluginCheckArgs, PluginClaim, PluginVerb, ProjectLanguage, Signing,
-    Trial,
+    Componentize, Import, PluginArgs, PluginCheckArgs, PluginClaim, PluginVerb, ProjectLanguage,
+    RehearseArgs, Signing, Trial,
 };
 pub(crate) use protection::Protection;
 pub(crate) use risks::{needs_kinds, needs_kinds_of_move, to_accept};
@@ -51,4 +51,5 @@ pub(crate) use service::{
 };
 pub(crate) use side::OneSide;
 pub(crate) use usage::UsageError;
+pub(crate) use values::namespace_map;
 pub(crate) use workload::{Within, Workload};

@@ -124,8 +124,8 @@ impl Output {
     /// Writes a result: the text for people, or the document for programs.
     pub(crate) fn result(&self, document: &impl Serialize, text: impl FnOnce() -> Text) {
         let text = match self.settings.format {
-            // Pictures are drawn elsewhere; other results are in words.
-            OutputFormat::Text | OutputFormat::Picture(_) => {
+            // Pictures and reports of tests are written elsewhere; other results are in words.
+            OutputFormat::Text | OutputFormat::Junit | OutputFormat::Picture(_) => {
                 text().wrap(self.settings.widths.out, 0).to_string()
             }
             OutputFormat::Json => match serde_json::to_string_pretty(document) {

@@ -13,6 +13,7 @@ mod notes;
 mod refused;
 #[cfg(feature = "registry")]
 mod registry;
+mod rehearse;
 mod run_hook;
 mod runtime;
 mod sample_objects;
@@ -22,13 +23,14 @@ pub(crate) mod trust;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use pivot_core::plugins::hooks::Description;
 use pivot_engine::Exit;
 use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Locked, Plugin};
 use serde_json::{Value, json};
 
-use crate::args::{Import, PluginArgs, PluginVerb};
+use crate::args::{Import, PluginArgs, PluginVerb, RehearseArgs};
 use crate::exit::{self, Result};
 use crate::operator;
 use crate::output::{Document, Output, Text, current_time};
@@ -60,7 +62,7 @@ fn build_load_options(
 }
 
 /// `pivot-host plugin …`.
-pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8 {
+pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Arc<Output>) -> u8 {
     let result = match verb {
         PluginVerb::New { name, lang } => new::run(name, *lang, program, output),
         PluginVerb::Componentize(typed) => componentize::run(typed, program, output),
@@ -93,6 +95,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Output) -> u8
             registry::pull_bundle(reference, out, *plain_http, output).await
         }
         PluginVerb::Check(typed) => check_plugin::run(typed, output).await,
+        PluginVerb::Rehearse(typed) => rehearse_move(typed, output).await,
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.
         PluginVerb::TryCompile { .. } => Ok(()),
@@ -131,6 +134,14 @@ async fn import_bundle(typed: &Import, output: &Output) -> Result<()> {
     let open = trust.as_ref().map_or(Ok(None), TrustFile::open).map_err(|why| (Exit::Plugin, why))?;
     open.into_iter().for_each(|open| output.warn(open));
     import::run(typed, trust.map(TrustFile::for_admitting), options, &start_runtime()?, output).await
+}
+
+async fn rehearse_move(typed: &RehearseArgs, output: &Arc<Output>) -> Result<()> {
+    let Some(directory) = &typed.with.plugins else {
+        return Err((Exit::Usage, "name the directory of the plugins: --plugins DIR".into()));
+    };
+    let loaded = load_directory(directory, &typed.with).await.map_err(|why| (Exit::Plugin, why))?;
+    rehearse::run(typed, directory, loaded, output).await
 }
 
 async fn diff_plugins(old: &Path, new: &Path, output: &Output) -> Result<u8> {

@@ -85,7 +85,7 @@ pub(super) fn bare() -> Command {
     let output = command.get_arguments().find(|arg| arg.get_id() == "output").cloned();
     let output = output.map(|arg| {
         let help = "Format of the result on stdout";
-        arg.help(help).value_parser(WithoutPictures)
+        arg.help(help).value_parser(Formats { junit: false })
     });
     let command = match output {
         Some(output) => command.mut_subcommands(|verb| with_output(verb, None, &output)),
@@ -97,27 +97,40 @@ pub(super) fn bare() -> Command {
 /// The commands that can draw a plan.
 const DRAWING: [&str; 3] = ["plan", "move", "handover start"];
 
+/// The command whose result can be a report of tests.
+const TESTING: &str = "plugin rehearse";
+
 /// Gives each command that draws no plan a flag without the formats of drawings.
 fn with_output(command: Command, of: Option<&str>, output: &Arg) -> Command {
     let name = name_subcommand(of, command.get_name());
     let command = command.mut_subcommands(|verb| with_output(verb, Some(&name), output));
-    if DRAWING.contains(&name.as_str()) { command } else { command.arg(output) }
+    match name.as_str() {
+        name if DRAWING.contains(&name) => command,
+        TESTING => command.arg(output.clone().value_parser(Formats { junit: true })),
+        _ => command.arg(output),
+    }
 }
 
 /// Reads the formats of commands that draw no plan.
 #[derive(Clone)]
-struct WithoutPictures;
+struct Formats {
+    junit: bool,
+}
 
-impl WithoutPictures {
-    fn values() -> impl Iterator<Item = PossibleValue> {
-        let formats = OutputFormat::value_variants().iter();
-        formats
-            .filter(|format| !matches!(format, OutputFormat::Picture(_)))
-            .filter_map(ValueEnum::to_possible_value)
+impl Formats {
+    fn values(&self) -> impl Iterator<Item = PossibleValue> + use<> {
+        let junit = self.junit;
+        let has = move |format: &&OutputFormat| match format {
+            OutputFormat::Picture(_) => false,
+            OutputFormat::Junit => junit,
+            OutputFormat::Text | OutputFormat::Json | OutputFormat::Yaml => true,
+        };
+        let formats = OutputFormat::value_variants().iter().filter(has);
+        formats.filter_map(ValueEnum::to_possible_value).map(|value| value.hide(false))
     }
 }
 
-impl TypedValueParser for WithoutPictures {
+impl TypedValueParser for Formats {
     type Value = OutputFormat;
 
     fn parse_ref(
@@ -126,12 +139,12 @@ impl TypedValueParser for WithoutPictures {
         arg: Option<&Arg>,
         value: &OsStr,
     ) -> Result<OutputFormat, clap::Error> {
-        PossibleValuesParser::new(Self::values()).parse_ref(command, arg, value)?;
+        PossibleValuesParser::new(self.values()).parse_ref(command, arg, value)?;
         EnumValueParser::new().parse_ref(command, arg, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Self::values()))
+        Some(Box::new(self.values()))
     }
 }
 

@@ -263,6 +263,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host plugin check hosts.wasm --scenes scenes -o json",
             ),
             (
+                "Rehearse a whole move in memory",
+                "pivot-host plugin rehearse --plugins plugins --objects objects.yaml",
+            ),
+            (
                 "Call a hook without a cluster",
                 "pivot-host plugin run plugins/hosts.wasm --hook relate --objects objects.yaml",
             ),

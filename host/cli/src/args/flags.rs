@@ -748,6 +748,8 @@ pub(crate) enum OutputFormat {
     Text,
     Json,
     Yaml,
+    /// Only of `plugin rehearse`.
+    Junit,
     /// Only of a plan.
     Picture(Picture),
 }
@@ -765,6 +767,7 @@ impl ValueEnum for OutputFormat {
             Self::Text,
             Self::Json,
             Self::Yaml,
+            Self::Junit,
             Self::Picture(Picture::Dot),
             Self::Picture(Picture::Mermaid),
             Self::Picture(Picture::Html),
@@ -772,14 +775,16 @@ impl ValueEnum for OutputFormat {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(match self {
+        let value = PossibleValue::new(match self {
             Self::Text => "text",
             Self::Json => "json",
             Self::Yaml => "yaml",
+            Self::Junit => "junit",
             Self::Picture(Picture::Dot) => "dot",
             Self::Picture(Picture::Mermaid) => "mermaid",
             Self::Picture(Picture::Html) => "html",
-        }))
+        });
+        Some(value.hide(*self == Self::Junit))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Subcommand, ValueEnum};
 
 /// The plugins that take part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -132,6 +132,8 @@ pub(crate) enum PluginVerb {
     },
     /// Check that a component follows the rules for plugins, on generated objects and on scenes; exit 3 if it doesn't
     Check(PluginCheckArgs),
+    /// Rehearse a move of objects from a file in memory, with all hooks and a simulated controller; needs no cluster
+    Rehearse(RehearseArgs),
     /// Call one hook on objects from a file, with no cluster and without adding the component
     Run(Trial),
     /// Validate and compile the component on stdin within limits, for the program that started this one
@@ -239,6 +241,28 @@ pub(crate) struct PluginCheckArgs {
     /// granted what it asks for, and has no configuration
     #[arg(long, value_name = "FILE", help_heading = "Hook")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// A move in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct RehearseArgs {
+    #[command(flatten)]
+    pub(crate) with: PluginArgs,
+    /// Objects of the source, in YAML or JSON, any number of documents, with the definitions of their kinds; `-` is stdin
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
+    pub(crate) objects: PathBuf,
+    /// Objects of the target before the move; in addition to the source's definitions, providers and Deployments
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
+    pub(crate) target_objects: Option<PathBuf>,
+    /// Answers of probes: a map from `tcp HOST:PORT` or `http URL` to `{status, body}`; other endpoints are unreachable
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
+    pub(crate) answers: Option<PathBuf>,
+    /// Namespace to move; by default all
+    #[arg(short, long, value_name = "NAME", help_heading = "What moves")]
+    pub(crate) namespace: Option<String>,
+    /// Give a namespace another name in the target; can be repeated
+    #[arg(long, value_name = "OLD=NEW", action = ArgAction::Append, help_heading = "What moves")]
+    pub(crate) map_namespace: Vec<String>,
 }
 
 /// A bundle, and the directory that it goes to.

@@ -38,7 +38,7 @@ pub(super) fn format_duration(duration: Duration) -> String {
 }
 
 /// Namespaces with other names in the target: `OLD=NEW`.
-pub(super) fn namespace_map(typed: &[String], record_namespace: &str) -> Result<NamespaceMap> {
+pub(crate) fn namespace_map(typed: &[String], record_namespace: &str) -> Result<NamespaceMap> {
     let pairs = typed.iter().map(|text| match text.split_once('=') {
         Some((old, new)) if [old, new].contains(&record_namespace) => usage(format!(
             "--map-namespace {text:?}: the records of moves are in {record_namespace}, which keeps its name"

@@ -10,6 +10,7 @@ use pivot_core::plugins::hooks::{Finding, Hook, Point, Relation, Settlement};
 use pivot_core::{Key, Object};
 use pivot_engine::describe_violation;
 use pivot_runtime::{CallError, MoveContext, Plugin, Scene};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// A call of a hook, and its subject.
@@ -19,7 +20,8 @@ pub(super) enum Question<'a> {
     Object(Hook, &'a Object),
 }
 
-#[derive(PartialEq)]
+#[derive(PartialEq, Serialize)]
+#[serde(untagged)]
 pub(super) enum Answer {
     Relations(Vec<Relation>),
     Findings(Vec<Finding>),

@@ -146,10 +146,7 @@ fn show_calls(plugin: &Plugin, hook: Hook, calls: &[Call], output: &Output) {
     let documents = calls.iter().map(|call| {
         let Call { about, answer, used } = call;
         let (answer, error) = match answer {
-            Ok(Answer::Relations(all)) => (json!(all), None),
-            Ok(Answer::Findings(all)) => (json!(all), None),
-            Ok(Answer::Patch(patch)) => (json!(patch), None),
-            Ok(Answer::Settlement(settlement)) => (json!(settlement), None),
+            Ok(answer) => (json!(answer), None),
             Err(error) => (Value::Null, Some(error)),
         };
         let object = about.as_ref().map(Object::key);
@@ -172,23 +169,24 @@ fn call_text(hook: Hook, call: &Call) -> Text {
     let about = about.as_ref().map(|object| format!(" {}", object.key())).unwrap_or_default();
     let mut text =
         Text::from(format!("{hook}{about}  ({} µs, {} KiB)", to_micros(used.time), used.peak_memory >> 10));
-    let mut line = |words: String| text.add_line(format!("  {words}"));
-    match answer {
-        Ok(Answer::Relations(all)) if all.is_empty() => line("nothing".to_owned()),
-        Ok(Answer::Relations(all)) => all.iter().map(relation_line).for_each(line),
-        Ok(Answer::Findings(all)) if all.is_empty() => line("no problems found".to_owned()),
-        Ok(Answer::Findings(all)) => all.iter().map(finding_line).for_each(line),
-        Ok(Answer::Patch(None)) => line("no change".to_owned()),
-        Ok(Answer::Patch(Some(patch)) | Answer::Settlement(Settlement::Patch(patch))) => {
-            line(format!("patch {patch}"));
-        }
-        Ok(Answer::Settlement(Settlement::Done)) => line("done".to_owned()),
-        Ok(Answer::Settlement(Settlement::Wait(found) | Settlement::Stop(found))) => {
-            line(finding_line(found))
-        }
-        Err(error) => line(format!("FAILED: {error}")),
-    }
+    let lines = answer.as_ref().map_or_else(|error| vec![format!("FAILED: {error}")], answer_lines);
+    lines.iter().for_each(|line| text.add_line(format!("  {line}")));
     text
+}
+
+pub(super) fn answer_lines(answer: &Answer) -> Vec<String> {
+    match answer {
+        Answer::Relations(all) if all.is_empty() => vec!["nothing".to_owned()],
+        Answer::Relations(all) => all.iter().map(relation_line).collect(),
+        Answer::Findings(all) if all.is_empty() => vec!["no problems found".to_owned()],
+        Answer::Findings(all) => all.iter().map(finding_line).collect(),
+        Answer::Patch(None) => vec!["no change".to_owned()],
+        Answer::Patch(Some(patch)) | Answer::Settlement(Settlement::Patch(patch)) => {
+            vec![format!("patch {patch}")]
+        }
+        Answer::Settlement(Settlement::Done) => vec!["done".to_owned()],
+        Answer::Settlement(Settlement::Wait(found) | Settlement::Stop(found)) => vec![finding_line(found)],
+    }
 }
 
 fn relation_line(relation: &Relation) -> String {

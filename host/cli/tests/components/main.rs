@@ -9,6 +9,8 @@ mod mutated;
 #[cfg(test)]
 mod options;
 #[cfg(test)]
+mod rehearsals;
+#[cfg(test)]
 #[path = "../schemas/mod.rs"]
 mod schemas;
 #[cfg(test)]
