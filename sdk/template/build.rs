@@ -7,8 +7,16 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-const RUST: [&str; 6] =
-    ["sdk/Cargo.toml", "sdk/src", "sdk/bounds/Cargo.toml", "sdk/bounds/cases.json", "sdk/bounds/src", "wit"];
+const RUST: [&str; 8] = [
+    "sdk/Cargo.toml",
+    "sdk/LICENSE",
+    "sdk/src",
+    "sdk/wit",
+    "sdk/bounds/Cargo.toml",
+    "sdk/bounds/cases.json",
+    "sdk/bounds/src",
+    "wit",
+];
 
 fn main() -> io::Result<()> {
     let folder = |variable: &str| PathBuf::from(env::var_os(variable).unwrap_or_default());

@@ -21,7 +21,7 @@ use anyhow::{Result, bail};
 pub(crate) use archive::installed_plugins;
 
 use crate::executables::build_tested_pivot_host;
-use crate::shell::{must, said, say, target};
+use crate::shell::{cargo, must, said, say, target};
 
 /// `cargo xtask release [--out DIR]`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
@@ -48,7 +48,19 @@ pub(crate) fn of_tested() -> Result<()> {
     // A tenth of it is the program, the rest is for debuggers.
     must(Command::new("strip").arg("-o").args([&program, &tested]))?;
     let archive = archive::write(&program, &tested_triple()?, &out)?;
-    trial::run(&archive, &trial::libraries(&program)?)
+    trial::run(&archive, &trial::libraries(&program)?)?;
+    package_sdk()
+}
+
+/// Packages the crates that vendors use, as a registry takes them, and builds the packages.
+fn package_sdk() -> Result<()> {
+    say("== Packaging the SDK");
+    let package = ["package", "--allow-dirty", "--package"];
+    let files = said(&mut cargo(&[&package[..], &["pivot-sdk", "--list"]].concat())?)?;
+    if !files.lines().any(|file| file == "wit/provider.wit") {
+        bail!("the package pivot-sdk has no contract");
+    }
+    must(&mut cargo(&[&package[..], &["pivot-bounds", "--package", "pivot-sdk"]].concat())?)
 }
 
 /// What the tests' program is built for: this machine.

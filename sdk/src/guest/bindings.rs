@@ -10,13 +10,13 @@
 
 /// The part of every plugin: the host's interfaces, the types, and `describe`.
 pub mod describe {
-    wit_bindgen::generate!({ path: "../wit", world: "plugin", pub_export_macro: true, generate_all });
+    wit_bindgen::generate!({ path: "wit", world: "plugin", pub_export_macro: true, generate_all });
 }
 
 /// The check of the configuration, which every plugin has.
 pub mod configure {
     wit_bindgen::generate!({
-        path: "../wit",
+        path: "wit",
         inline: "package pivot:sdk; world configure { export pivot:provider/configure@0.1.0; }",
         pub_export_macro: true,
         with: { "pivot:provider/types@0.1.0": crate::guest::bindings::describe::pivot::provider::types },
@@ -27,7 +27,7 @@ macro_rules! hook {
     ($hook:ident, $wit:literal) => {
         pub mod $hook {
             wit_bindgen::generate!({
-                path: "../wit",
+                path: "wit",
                 inline: $wit,
                 pub_export_macro: true,
                 with: { "pivot:provider/types@0.1.0": crate::guest::bindings::describe::pivot::provider::types },
