@@ -9,6 +9,7 @@
 //! takes a few milliseconds, from any test and checkout.
 
 mod cache;
+mod contract;
 mod stage;
 mod toolchain;
 mod workspace;
@@ -25,6 +26,7 @@ use cache::Cache;
 use toolchain::Toolchain;
 use workspace::{Guest, Workspace};
 
+pub use contract::encode_contract;
 pub use toolchain::Target;
 
 /// Builds every plugin of the workspace, and writes the components to `out` as `<crate>.wasm`. Returns their paths, sorted.

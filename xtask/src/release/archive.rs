@@ -28,6 +28,8 @@ pub(super) const MANUAL: &str = "share/man";
 pub(super) const PREFIX: &str = "usr/local";
 pub(super) const PLUGINS: &str = "share/pivot-host/plugins";
 pub(super) const CONTAINERFILE: &str = "share/pivot-host/Containerfile";
+/// Folder of the contract, as text and as a package.
+pub(super) const CONTRACT: &str = "share/pivot-host/wit";
 pub(super) const DOCUMENTS: &str = "share/doc/pivot-host";
 /// Its documents: those of the work tree, and those that are written here.
 const COPIED: [&str; 3] = ["README.md", "CHANGELOG.md", "LICENSE"];
@@ -60,6 +62,7 @@ pub(super) fn write(program: &Path, triple: &str, out: &Path) -> Result<PathBuf>
     said(Command::new(&installed).arg("man").arg(tree.join(MANUAL)))?;
     plugins::bundle(&installed, &tree.join(PLUGINS))?;
     parts_of_plugins(&tree.join(PLUGINS))?;
+    contract(&tree.join(CONTRACT))?;
     copy(&root()?.join("packaging/Containerfile"), &tree.join(CONTAINERFILE))?;
     documents(&installed, triple, &tree.join(DOCUMENTS))?;
     pack(&trees, &name, out)
@@ -81,6 +84,13 @@ fn programs(program: &Path, tree: &Path) -> Result<PathBuf> {
         symlink("pivot-host", tree.join("bin").join(name))?;
     }
     Ok(installed)
+}
+
+fn contract(folder: &Path) -> Result<()> {
+    let wit = root()?.join("wit");
+    copy(&wit.join("provider.wit"), &folder.join("provider.wit"))?;
+    let (file, package) = pivot_guests::encode_contract(&wit)?;
+    fs::write(folder.join(&file), package).with_context(|| format!("write {file}"))
 }
 
 fn documents(program: &Path, triple: &str, folder: &Path) -> Result<()> {

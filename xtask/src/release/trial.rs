@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::archive::{
-    COMPLETIONS, CONTAINERFILE, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN, PLUGINS, PREFIX,
-    SUMS, VERSION, installed_plugins,
+    COMPLETIONS, CONTAINERFILE, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN,
+    PLUGINS, PREFIX, SUMS, VERSION, installed_plugins,
 };
 use super::image::Image;
 use super::place::{Place, copy_folder};
@@ -86,6 +86,12 @@ fn is_complete(prefix: &Path, empty: &Place) -> Result<()> {
     has("the changes", &read(&documents.join("CHANGELOG.md"))?, "# Changelog")?;
     has("the licence", &read(&documents.join("LICENSE"))?, "Apache License")?;
     has("the licences of others", &read(&documents.join(LICENCES))?, "\n  wasmtime ")?;
+    let contract = prefix.join(CONTRACT);
+    has("the contract", &read(&contract.join("provider.wit"))?, "\npackage pivot:provider@")?;
+    let mut files = fs::read_dir(&contract)?.flatten().map(|entry| entry.file_name());
+    if !files.any(|name| name.as_encoded_bytes().ends_with(b".wasm")) {
+        bail!("{} has no package", contract.display());
+    }
     lists(&documents.join(PARTS), &prefix.join("bin/pivot-host"), "wasmtime")?;
     for plugin in BUNDLED {
         let component = prefix.join(PLUGINS).join(format!("{plugin}.wasm"));
