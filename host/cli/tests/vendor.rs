@@ -5,7 +5,7 @@ mod schemas;
 
 #[cfg(test)]
 mod vendor {
-    mod go;
+    mod languages;
 
     use std::collections::BTreeMap;
     use std::path::{Path, PathBuf};
