@@ -28,6 +28,11 @@ mod vendor {
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("vendor")
     }
 
+    /// The cache of npm: kept, so that a second run needs no network.
+    fn npm_cache() -> PathBuf {
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm")
+    }
+
     struct Folder {
         dir: TempDir,
     }

@@ -31,6 +31,20 @@ const GO_PROJECT: Files = &[
     ("example/objects.yaml", include_str!("../project/example/objects.yaml")),
 ];
 
+/// The SDK in JavaScript.
+const JAVASCRIPT_SDK: Files = &[("pivot.js", include_str!("../javascript/sdk/pivot.js"))];
+
+/// The files of a project in JavaScript. Its compiler wants the contract next to the world.
+const JAVASCRIPT_PROJECT: Files = &[
+    ("package.json", include_str!("../javascript/project/package.json.in")),
+    ("README.md", include_str!("../javascript/project/README.md")),
+    (".gitignore", include_str!("../javascript/project/gitignore")),
+    ("main.js", include_str!("../javascript/project/main.js")),
+    ("wit/world.wit", include_str!("../javascript/project/wit/world.wit")),
+    ("wit/deps/provider.wit", include_str!("../../../wit/provider.wit")),
+    ("example/objects.yaml", include_str!("../project/example/objects.yaml")),
+];
+
 /// The language of a project.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
@@ -39,6 +53,8 @@ pub enum Language {
     Rust,
     /// Go, with the stock toolchain.
     Go,
+    /// JavaScript, with QuickJS.
+    JavaScript,
 }
 
 /// The error for a name that a project can't have.
@@ -69,6 +85,7 @@ pub fn project_files(name: &str, language: Language) -> Result<Vec<(String, Stri
     let (project, sdk) = match language {
         Language::Rust => (RUST_PROJECT, RUST_SDK),
         Language::Go => (GO_PROJECT, GO_SDK),
+        Language::JavaScript => (JAVASCRIPT_PROJECT, JAVASCRIPT_SDK),
     };
     let project = project.iter().map(|(path, text)| ((*path).to_owned(), fill(text)));
     let sdk = sdk.iter().map(|(path, text)| (format!(".pivot-sdk/{path}"), (*text).to_owned()));
@@ -122,6 +139,15 @@ mod tests {
         }
         assert!(text(".pivot-sdk/pivot_provider_config/wit_bindings.go").contains("//go:wasmimport"));
         assert_eq!(text(".pivot-sdk/wit/provider.wit"), include_str!("../../../wit/provider.wit"));
+        check_filled(&files);
+    }
+
+    #[test]
+    fn javascript_project_contains_contract_and_helpers() {
+        let files = project_files("my-hosts", Language::JavaScript).unwrap();
+        assert!(text_of(&files, "package.json").contains("--output my-hosts.wasm"));
+        assert!(text_of(&files, ".pivot-sdk/pivot.js").contains("export const handle"));
+        assert_eq!(text_of(&files, "wit/deps/provider.wit"), include_str!("../../../wit/provider.wit"));
         check_filled(&files);
     }
 

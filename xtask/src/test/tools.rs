@@ -34,7 +34,10 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
     }
     if chosen.contains(&Stage::Page) {
         missing.extend(of_debian("/usr/bin/chromium", "--version", "chromium", "pages are opened in it"));
-        missing.extend(of_debian("npm", "--version", "npm", "the page of plans is built with it"));
+    }
+    if chosen.contains(&Stage::Page) || chosen.contains(&Stage::Unit) {
+        let why = "the page of plans and plugins in JavaScript are built with it";
+        missing.extend(of_debian("npm", "--version", "npm", why));
     }
     if chosen.iter().any(|stage| stage.needs_servers()) {
         for (tool, version, package) in [("go", "version", "golang-go"), ("git", "--version", "git")] {

@@ -155,6 +155,9 @@ pub(crate) enum ProjectLanguage {
     Rust,
     /// Go, with the stock toolchain
     Go,
+    /// JavaScript, with QuickJS; the build needs npm and its registry
+    #[value(name = "javascript")]
+    JavaScript,
 }
 
 /// A core module, and its world.

@@ -27,6 +27,11 @@ pub(super) fn run(name: &str, language: ProjectLanguage, program: &str, output: 
             ],
             format!("{name}.wasm"),
         ),
+        ProjectLanguage::JavaScript => (
+            Language::JavaScript,
+            vec!["npm install".to_owned(), "npm run build".to_owned()],
+            format!("{name}.wasm"),
+        ),
     };
     let files = project_files(name, language).map_err(|error| (Exit::Usage, error.to_string().into()))?;
     let folder = Path::new(name);

@@ -1,21 +1,31 @@
-//! A plugin in Go, from an empty folder to a hook's answer: only the program and Go are at hand.
+//! Plugins in other languages, from an empty folder to the answers of hooks: only the program and the language's tools are at hand.
 
-use std::fmt::Write as _;
 use std::fs;
 
 use tempfile::TempDir;
 
-use super::{Folder, RELATED, answers, err, json, lines};
+use super::{Folder, RELATED, answers, lines, npm_cache, out};
 
 #[test]
 fn go_plugin_answers_as_the_rust_one() {
+    // Everything is in the project.
+    check_template("go", "export GOPROXY=off GOFLAGS=");
+}
+
+#[test]
+fn javascript_plugin_answers_as_the_rust_one() {
+    let cache = npm_cache().display().to_string();
+    check_template("javascript", &format!("export npm_config_cache={cache} npm_config_prefer_offline=true"));
+}
+
+/// Does the steps of the project's README, after a line for the tools.
+fn check_template(language: &str, tools: &str) {
     let folder = Folder { dir: TempDir::new().unwrap() };
-    folder.typed("", "pivot-host plugin new my-hosts --lang go");
+    folder.typed("", &format!("pivot-host plugin new my-hosts --lang {language}"));
     let readme = lines(&fs::read_to_string(folder.path("my-hosts/README.md")).unwrap());
     let (build, rest) = readme.split_at(2);
     for line in build {
-        // Everything is in the project.
-        folder.typed("my-hosts", &format!("export GOPROXY=off GOFLAGS=; {line}"));
+        folder.typed("my-hosts", &format!("{tools}; {line}"));
     }
     folder.typed("my-hosts", &rest[0]);
     let inspected = folder.typed("my-hosts", &rest[1]);
@@ -23,43 +33,6 @@ fn go_plugin_answers_as_the_rust_one() {
     assert!(inspected.contains("\n  imports  types, config, log\n  inert    none\n"), "{inspected}");
     let related = rest.iter().find(|line| line.contains("--hook relate")).unwrap();
     assert_eq!(answers(&folder.typed("my-hosts", related)), RELATED);
-    holds(&folder);
-    reports_configuration(&folder);
+    let checked = out(&folder.host(0, &["plugin", "check", "my-hosts/my-hosts.wasm"]));
+    assert!(checked.starts_with("my-hosts: no findings in "), "{checked}");
 }
-
-/// Go's garbage collector runs in some of the calls.
-fn holds(folder: &Folder) {
-    let mut objects = String::new();
-    for n in 0..100 {
-        let data = "x".repeat(1_000);
-        let fields: String = (0..50).map(|field| format!(", f{field}: {data}")).collect();
-        let meta = format!("{{name: o{n}, namespace: default}}");
-        writeln!(
-            objects,
-            "---\n{{apiVersion: v1, kind: ConfigMap, metadata: {meta}, data: {{a: b{fields}}}}}"
-        )
-        .unwrap();
-    }
-    fs::write(folder.path("objects.yaml"), objects).unwrap();
-    let line = ["plugin", "run", COMPONENT, "--hook", "hold", "--objects", "objects.yaml", "-o", "json"];
-    let ran = json(&folder.host(0, &line));
-    let calls = ran["calls"].as_array().unwrap();
-    let patch = serde_json::json!({"metadata": {"annotations": {"example.com/paused": "moving"}}});
-    let patched = calls.iter().filter(|call| call["answer"] == patch).count();
-    assert_eq!((calls.len(), patched), (100, 100), "{}", calls[0]);
-    let mut times: Vec<u64> = calls.iter().filter_map(|call| call["timeUs"].as_u64()).collect();
-    times.sort_unstable();
-    println!("hold of 50 KB: {} µs in the middle, {} µs at most", times[50], times[99]);
-}
-
-fn reports_configuration(folder: &Folder) {
-    let section = "[plugins.my-hosts]\nhooks = ['relate', 'hold']\nkinds = ['ConfigMap']\n\
-                   changes = [{ hook = 'hold', kind = 'ConfigMap', side = 'source' }]\nconfig = { lable = 'x' }\n";
-    fs::write(folder.path("trial.toml"), section).unwrap();
-    let line =
-        ["plugin", "run", COMPONENT, "--hook", "hold", "--objects", "objects.yaml", "--config", "trial.toml"];
-    let refused = err(&folder.host(6, &line));
-    assert!(refused.contains("configuration: lable: unknown field"), "{refused}");
-}
-
-const COMPONENT: &str = "my-hosts/my-hosts.wasm";
