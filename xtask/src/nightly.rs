@@ -45,7 +45,7 @@ pub(crate) fn is_nightly() -> bool {
     std::env::var_os(NIGHTLY.0).is_some_and(|value| !value.is_empty())
 }
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     Part {
         name: "simulated",
         words: tests!["--test", "moves", "--", "--nocapture", "simulated::the_invariants_hold"],
@@ -64,6 +64,11 @@ const PARTS: [Part; 12] = [
     Part {
         name: "mutants",
         words: tests!["--", "any_bytes_are", "any_text_is", "any_files_are"],
+        variables: &[NIGHTLY],
+    },
+    Part {
+        name: "languages",
+        words: tests!["--test", "vendor", "--", "--nocapture", "providers::"],
         variables: &[NIGHTLY],
     },
     Part {

@@ -6,6 +6,7 @@ mod schemas;
 #[cfg(test)]
 mod vendor {
     mod languages;
+    mod providers;
 
     use std::collections::BTreeMap;
     use std::path::{Path, PathBuf};
@@ -73,16 +74,16 @@ mod vendor {
         }
 
         /// Makes the component, with the target that the documents name; where rustup can't have it, with another compiler.
-        fn build(&self) {
+        fn build(&self, project: &str) {
             let installed = Command::new("rustup").args(["target", "list", "--installed"]).output();
             if installed.is_ok_and(|list| out(&list).lines().any(|line| line.trim() == TARGET)) {
-                self.typed("my-hosts", BUILD);
+                self.typed(project, BUILD);
                 return;
             }
-            let built = pivot_guests::build_guests(&self.path("my-hosts"), &[], &self.path("built")).unwrap();
-            let release = self.path("my-hosts/target").join(TARGET).join("release");
+            let built = pivot_guests::build_guests(&self.path(project), &[], &self.path("built")).unwrap();
+            let release = self.path(project).join("target").join(TARGET).join("release");
             fs::create_dir_all(&release).unwrap();
-            fs::copy(built.first().unwrap(), release.join("my_hosts.wasm")).unwrap();
+            fs::copy(built.first().unwrap(), release.join(project.replace('-', "_") + ".wasm")).unwrap();
         }
     }
 
@@ -164,7 +165,7 @@ mod vendor {
         let mut said = BTreeMap::new();
         for line in rest {
             if line == BUILD {
-                folder.build()
+                folder.build("my-hosts")
             } else {
                 drop(said.insert(verb(line), folder.typed("my-hosts", line)))
             }
@@ -235,7 +236,7 @@ mod vendor {
             .replace("    fn relate(", &format!("{SECOND}\n    fn relate("))
             .replace("hooks = [relate]", "hooks = [relate, check, settle]");
         fs::write(&source, second).unwrap();
-        folder.build();
+        folder.build("my-hosts");
 
         let stopped = run(folder, 3, &["--hook", "check", "-v"]);
         assert!(err(&stopped).contains("checking for example.com/stays"), "{}", err(&stopped));
@@ -294,7 +295,7 @@ mod vendor {
         assert!(locked.ends_with("grants what it asks for and was not changed\n"), "{locked}");
 
         fs::write(&source, first).unwrap();
-        folder.build();
+        folder.build("my-hosts");
     }
 
     /// A directory in which everything is wrong, and then nothing.
