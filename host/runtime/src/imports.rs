@@ -180,7 +180,7 @@ impl objects::Host for Ctx {
         let answers = questions.into_iter().map(|asked| asked.and_then(&mut answer));
         let answers: Vec<_> =
             answers.map(|answer| answer.map_err(|error| to_wit_error(&card, error))).collect();
-        trace::log_answers(&card, &asked, &answers, trace::describe_objects);
+        trace::log_answers(&card, &asked, &answers, |texts| trace::describe_objects(texts));
         Ok(answers)
     }
 }

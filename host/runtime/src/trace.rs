@@ -61,7 +61,7 @@ pub(crate) fn describe_query(query: &objects::Query) -> String {
     format!("read {}{group}{name} of the {}{place}", kind.name, side_from(*side))
 }
 
-pub(crate) fn describe_objects(texts: &Vec<String>) -> String {
+pub(crate) fn describe_objects(texts: &[String]) -> String {
     match texts.len() {
         0 => "not found".to_owned(),
         1 => "1 object".to_owned(),
