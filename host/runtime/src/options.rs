@@ -85,6 +85,7 @@ fn placeholder(schema: &Schema) -> Value {
 fn to_toml(value: &Value) -> String {
     match value {
         Value::Null => "\"\"".to_owned(),
+        Value::Object(fields) if fields.is_empty() => "{}".to_owned(),
         Value::Array(items) => format!("[{}]", items.iter().map(to_toml).collect::<Vec<_>>().join(", ")),
         Value::Object(fields) => {
             let fields = fields
