@@ -29,7 +29,11 @@ impl Plugin for Hosts {
 
     fn relate(&self, host: &Object) -> Result<Vec<Relation>> {
         // Hosts that stay may use the credentials, too.
-        Ok(host.local_reference_at(&SECRET, "/spec/credentials").map(Relation::share).into_iter().collect())
+        Ok(host
+            .local_reference_at(&SECRET, "/spec/credentials/name")
+            .map(Relation::share)
+            .into_iter()
+            .collect())
     }
 
     fn check(&self, point: Point, _: &Move) -> Result<Vec<Finding>> {
@@ -67,7 +71,9 @@ impl Plugin for Hosts {
             return Ok(Settlement::Done);
         }
         let problem = Problem::new("not-ready", "its controller has not reported it ready");
-        Ok(Settlement::wait(problem.on_object(host).with_remedy("look at the controller's log in the target")))
+        Ok(Settlement::wait(
+            problem.on_object(host).with_remedy("look at the controller's log in the target"),
+        ))
     }
 }
 
