@@ -28,6 +28,12 @@ spec:
 {apiVersion: v1, kind: Secret, metadata: {name: credentials, namespace: elsewhere}, data: {password: aHVudGVyMg==}}
 ";
 
+/// Answers of Metal3's Ironic.
+const IRONIC: &str = r#"
+http http://172.22.0.2:6385/v1/: {body: '{"id": "v1", "version": {"id": "v1", "version": "1.109", "min_version": "1.1"}}'}
+http http://172.22.0.2:6385/v1/drivers: {body: '{"drivers": [{"name": "redfish"}]}'}
+"#;
+
 /// A directory of plugins, and a file of objects.
 struct Site(TempDir);
 
@@ -96,11 +102,15 @@ fn bundled_plugins_move_metal3_example() {
     let grants = fs::read_to_string(root().join("plugins/plugins.toml")).unwrap();
     let label = "config.patch = [{ kind = 'Cluster.cluster.x-k8s.io', merge = { metadata = { labels = { moved = '' } } } }]";
     let grants = grants.replace("[plugins.patches]\nenabled = false", &format!("[plugins.patches]\n{label}"));
+    let endpoint = "[plugins.metal3-endpoints]\nconfig = { endpoint = 'http://172.22.0.2:6385/v1/' }";
+    let grants = grants.replace("[plugins.metal3-endpoints]", endpoint);
     let site = Site::new(&bundled, &grants, &metal3());
-    let document = site.document(&["--namespace", "metal3", "--map-namespace", "metal3=racks"], 0);
+    let answers = site.path("answers.yaml");
+    fs::write(&answers, IRONIC).unwrap();
+    let document = site.document(&["--namespace", "metal3", "--answers", answers.to_str().unwrap()], 0);
     assert_eq!(document["outcome"], "Moved");
     let cluster =
-        json!({"group": "cluster.x-k8s.io", "kind": "Cluster", "namespace": "racks", "name": "edge"});
+        json!({"group": "cluster.x-k8s.io", "kind": "Cluster", "namespace": "metal3", "name": "edge"});
     let changes = document["changes"].as_array().unwrap();
     let change = changes.iter().find(|change| change["object"] == cluster).unwrap();
     assert_eq!(change["patch"], json!({"metadata": {"labels": {"moved": ""}}}));
@@ -143,7 +153,8 @@ fn trap_fails_test_case_of_its_object() {
 fn hook_without_objects_is_never_called() {
     let objects = HOSTS.replace("Host,", "Tower,").replace("hosts", "towers");
     let site = Site::new(&[pivot_guests::guest("idle").unwrap()], "", &objects);
-    let document = site.document(&[], 0);
+    let document = site.document(&["--map-namespace", "n=m"], 0);
+    assert_eq!(document["copies"], 2);
     assert_eq!(document["neverCalled"], json!([{"plugin": "idle", "hook": "hold", "point": null}]));
     let report = String::from_utf8(site.rehearse(&["-o", "junit"]).stdout).unwrap();
     assert!(report.contains("failures=\"0\" errors=\"0\" skipped=\"1\""), "{report}");

@@ -1,5 +1,7 @@
 //! Simulated controllers of both sides: they report a pause, and report again what they had reported once an object runs.
 
+mod metal3;
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -56,7 +58,10 @@ pub(super) async fn run_controllers(places: &Both<MemoryPlace>, reports: &Both<R
 /// Writes the report about an object into its status, if that differs.
 fn reconcile(place: &MemoryPlace, key: &Key, report: &Value) {
     let Some(body) = place.body(key) else { return };
-    let is_paused = is_paused(place, key, &body);
+    let is_cluster_paused = is_cluster_paused(place, key, &body);
+    metal3::reconcile_host(place, key, &body, is_cluster_paused);
+    let Some(body) = place.body(key) else { return };
+    let is_paused = is_cluster_paused || has_pause(&body);
     let status = body.get("status").cloned().unwrap_or_else(|| json!({}));
     let mut reported = status.clone();
     for path in CONDITIONS {
@@ -110,15 +115,18 @@ fn is_reported_in_pause(condition: &Value) -> bool {
     condition["type"].as_str().is_some_and(|kind| REPORTED_IN_PAUSE.contains(&kind))
 }
 
-/// Returns true if the object or its Cluster is paused.
-fn is_paused(place: &MemoryPlace, key: &Key, body: &Value) -> bool {
-    let metadata = |field| body.pointer(field).and_then(Value::as_object);
-    let mut annotations = metadata("/metadata/annotations").into_iter().flat_map(|all| all.keys());
-    if annotations.any(|name| name == PAUSED || PAUSES.iter().any(|end| name.ends_with(end))) {
-        return true;
-    }
+/// Returns true if an annotation of the object pauses it.
+fn has_pause(body: &Value) -> bool {
+    let annotations = body.pointer("/metadata/annotations").and_then(Value::as_object);
+    let mut names = annotations.into_iter().flat_map(|all| all.keys());
+    names.any(|name| name == PAUSED || PAUSES.iter().any(|end| name.ends_with(end)))
+}
+
+/// Returns true if the object is a paused Cluster, or its Cluster is paused.
+fn is_cluster_paused(place: &MemoryPlace, key: &Key, body: &Value) -> bool {
     let kind = GroupKind::new(GROUP_CLUSTER, "Cluster");
-    let cluster = match metadata("/metadata/labels").and_then(|labels| labels.get(LABEL_CLUSTER)?.as_str()) {
+    let labels = body.pointer("/metadata/labels").and_then(Value::as_object);
+    let cluster = match labels.and_then(|labels| labels.get(LABEL_CLUSTER)?.as_str()) {
         _ if key.group_kind == kind => Some(body.clone()),
         Some(name) => place.body(&Key::new(kind, key.namespace.as_deref(), name)),
         None => None,

@@ -73,8 +73,10 @@ impl Scene {
             parking: Default::default(),
         };
         let result = tokio::select! {
-            result = run::start(setup) => result.map_err(Box::new),
+            // The first turn comes before the move.
+            biased;
             never = run_controllers(&places, &reports) => match never {},
+            result = run::start(setup) => result.map_err(Box::new),
         };
         let copies = places.target.keys().into_iter().filter(|key| !before.contains(key) && !is_record(key));
         let copies =
