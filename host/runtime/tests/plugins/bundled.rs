@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::support::object;
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -123,26 +123,30 @@ async fn ask(plugin: &Plugin, scene: &Value, call: &Value) -> Value {
     }
 }
 
+/// Puts the calls of a scene to a component, and requires the recorded answers. The scene must call each hook.
+pub(crate) async fn replay_scene(component: &Path, name: &str, mut operator: toml::Table, scene: &Value) {
+    let section = operator["plugins"][name].as_table_mut().unwrap();
+    section.insert("config".into(), toml::Value::try_from(&scene["config"]).unwrap());
+    section.insert("enabled".into(), true.into());
+    let begun = Instant::now();
+    let plugin = Runtime::new().try_out(component, Some(&operator.to_string())).await.unwrap();
+    let loaded = begun.elapsed();
+    let mut asked = BTreeSet::new();
+    for call in scene["calls"].as_array().unwrap() {
+        assert_eq!(ask(&plugin, scene, call).await, call["answer"], "{}: {call}", component.display());
+        asked.insert(call["hook"].as_str().unwrap().to_owned());
+    }
+    let hooks: BTreeSet<String> = plugin.description().hooks.iter().map(Hook::to_string).collect();
+    assert_eq!(asked, hooks, "{}: its scene leaves a hook out", component.display());
+    println!("{name}: loaded in {loaded:?}, {:?}", plugin.take_used());
+}
+
 /// `scene.json` has the plugin's native answers; its own tests ensure that.
 #[tokio::test]
 async fn components_answer_like_native_code() {
-    for name in components().keys() {
+    for (name, component) in components() {
         let file = repository().join("plugins").join(name).join("scene.json");
         let scene: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-        let mut operator = operator();
-        let section = operator["plugins"][name].as_table_mut().unwrap();
-        section.insert("config".into(), toml::Value::try_from(&scene["config"]).unwrap());
-        section.insert("enabled".into(), true.into());
-        let begun = Instant::now();
-        let plugin = plugin(name, &operator).await;
-        let loaded = begun.elapsed();
-        let mut asked = BTreeSet::new();
-        for call in scene["calls"].as_array().unwrap() {
-            assert_eq!(ask(&plugin, &scene, call).await, call["answer"], "{name}: {call}");
-            asked.insert(call["hook"].as_str().unwrap().to_owned());
-        }
-        let hooks: BTreeSet<String> = plugin.description().hooks.iter().map(Hook::to_string).collect();
-        assert_eq!(asked, hooks, "{name}: its scene leaves a hook out");
-        println!("{name}: loaded in {loaded:?}, {:?}", plugin.take_used());
+        replay_scene(component, name, operator(), &scene).await;
     }
 }

@@ -13,6 +13,8 @@ mod bundled;
 mod directory;
 mod hostile;
 mod log;
+mod museum;
+#[cfg(test)]
 mod options;
 mod questions;
 mod secrets;
