@@ -11,6 +11,7 @@ mod loading;
 mod new;
 mod notes;
 mod refused;
+mod release;
 #[cfg(feature = "registry")]
 mod registry;
 mod rehearse;

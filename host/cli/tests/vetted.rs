@@ -12,6 +12,10 @@ mod site;
 mod bundles;
 
 #[cfg(test)]
+#[path = "vetted/releases.rs"]
+mod releases;
+
+#[cfg(test)]
 #[path = "vetted/versions.rs"]
 mod versions;
 

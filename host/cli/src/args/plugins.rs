@@ -93,9 +93,9 @@ pub(crate) enum PluginVerb {
         #[arg(long, value_name = "FILE")]
         trust: Option<PathBuf>,
     },
-    /// Write a directory of plugins into one file that is an OCI image layout: components, statements, grants, lock
+    /// Write a directory of plugins, or a vendor's release, into one file that is an OCI image layout: components, statements, grants, lock
     Bundle {
-        /// The directory of plugins; only files that a move would load are bundled
+        /// Directory of plugins that loads, or a release: signed components and the vendor's public key, without plugins.toml and plugins.lock
         #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// Write the bundle there

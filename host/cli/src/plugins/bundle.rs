@@ -1,4 +1,4 @@
-//! `plugin bundle`: a directory of plugins as one file, for a site that has no network.
+//! `plugin bundle`: a site's directory of plugins, or a vendor's release, as one file.
 
 use std::path::Path;
 
@@ -7,14 +7,15 @@ use pivot_runtime::{LoadOptions, Loaded, PluginFiles, Runtime, list_files};
 use pivot_vetting::bundles::Bundle;
 use pivot_vetting::bundles::kind::{KEY, Kind};
 use pivot_vetting::signatures::key::PublicKey;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::refused;
+use super::{refused, release};
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};
 use crate::private_file::PrivateFile;
 
-/// Writes a directory into a file, if the directory loads. Otherwise its bundle would not load elsewhere.
+/// Writes a directory into a file, if the directory loads. Otherwise its bundle would not load elsewhere. A release is never loaded:
+/// each of its components is inspected. With a trust file, a directory counts as a site's.
 pub(super) async fn run(
     directory: &Path,
     out: &Path,
@@ -24,9 +25,14 @@ pub(super) async fn run(
 ) -> Result<()> {
     let bad = |why: String| (Exit::Usage, Text::from(why));
     let to = PrivateFile::reserve(out, "the bundle", [].iter()).map_err(bad)?;
-    let loaded = runtime.load(directory, options).await;
-    let Loaded { plugins, disabled, .. } =
-        loaded.map_err(|errors| (Exit::Plugin, refused::directory_refusal_text(directory, &errors)))?;
+    let is_release = options.trust.is_none() && release::is_release(directory);
+    let mut plugins = 0;
+    if !is_release {
+        let loaded = runtime.load(directory, options).await;
+        let Loaded { plugins: enabled, disabled, .. } =
+            loaded.map_err(|errors| (Exit::Plugin, refused::directory_refusal_text(directory, &errors)))?;
+        plugins = enabled.len() + disabled.len();
+    }
     let PluginFiles { wanted: files, others: left } =
         list_files(directory, |name| Kind::from_name(name).is_ok())
             .map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
@@ -35,6 +41,12 @@ pub(super) async fn run(
         // It could be anything, and a private one would leave the site.
         key.ok_or_else(|| bad(format!("{}: {name} is no public key; remove it", directory.display())))?;
     }
+    let mut described = None;
+    if is_release {
+        let components = release::describe_components(directory, &files, runtime).await?;
+        plugins = components.len();
+        described = Some(components);
+    }
     let bundle = Bundle::from_files(files)
         .map_err(|why| bad(format!("{} can't be bundled: {why}", directory.display())))?;
     to.write_with(|file| bundle.write_tar(file))
@@ -42,9 +54,12 @@ pub(super) async fn run(
 
     let digest = bundle.digest();
     let names: Vec<&String> = bundle.files().keys().collect();
-    let content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": left});
+    let mut content = json!({"writtenTo": out, "digest": digest, "files": names, "leftOut": left});
+    if let (Value::Object(fields), Some(described)) = (&mut content, described) {
+        fields.insert("plugins".to_owned(), described.into());
+    }
     output.result(&Document::new("Bundle", content), || {
-        let (files, plugins) = (names.len(), plugins.len() + disabled.len());
+        let files = names.len();
         let mut text = Text::from(format!(
             "{}: {files} {}, {plugins} {}",
             out.display(),

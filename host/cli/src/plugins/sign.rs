@@ -63,9 +63,10 @@ pub(crate) fn sign_subject(signing: &Signing, subject: SignatureSubject, output:
     let Signing { file, key, statement_only: _, attach, reviewer, note } = signing;
     let SignatureSubject { called, sha256: digest, checksum, claim, card, checked } = subject;
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let envelope = match attach {
+    let (envelope, fingerprint) = match attach {
         Some(signed) => {
-            read_attached(signed, &digest, claim, card.as_ref()).map_err(|why| refusal(signed, &why))?
+            let attached = read_attached(signed, &digest, claim, card.as_ref());
+            (attached.map_err(|why| refusal(signed, &why))?, None)
         }
         None => {
             let checked =
@@ -86,8 +87,11 @@ pub(crate) fn sign_subject(signing: &Signing, subject: SignatureSubject, output:
                 output.own(&statement.to_payload());
                 return Ok(());
             };
-            let made = private_key(key)
-                .and_then(|key| Envelope::sign(&statement.to_payload(), &key).map_err(|why| why.to_string()));
+            let made = private_key(key).and_then(|key| {
+                let envelope =
+                    Envelope::sign(&statement.to_payload(), &key).map_err(|why| why.to_string())?;
+                Ok((envelope, Some(key.public_key().fingerprint())))
+            });
             made.map_err(|why| refusal(key, &why))?
         }
     };
@@ -95,13 +99,18 @@ pub(crate) fn sign_subject(signing: &Signing, subject: SignatureSubject, output:
     let statements = add_envelope(&beside, envelope).map_err(|why| refusal(&beside, &why))?;
     let content = json!({
         "file": file, "sha256": digest, "checksum": checksum, "statements": statements, "writtenTo": beside,
+        "key": fingerprint,
     });
     output.result(&Document::new("Signature", content), || {
         let checksum = checksum.as_ref().map(|checksum| format!(", with checksum {checksum}"));
-        Text::from_iter([
-            format!("{called}: {} has {}", beside.display(), count_statements(statements)),
-            format!("signed: `{claim}`, of sha256 {digest}{}", checksum.unwrap_or_default()),
-        ])
+        Text::from_iter(
+            [
+                format!("{called}: {} has {}", beside.display(), count_statements(statements)),
+                format!("signed: `{claim}`, of sha256 {digest}{}", checksum.unwrap_or_default()),
+            ]
+            .into_iter()
+            .chain(fingerprint.as_ref().map(|key| format!("key: {key}"))),
+        )
     });
     Ok(())
 }

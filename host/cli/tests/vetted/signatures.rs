@@ -224,7 +224,8 @@ fn signature_is_appended_and_names_its_subject() {
     assert!(said.contains("if none is, remove it and sign again; nothing was written"), "{said}");
     std::fs::remove_file(site.path(&new)).unwrap();
     let said = out(&site.host(0, &sign));
-    let what = format!("signed: `released`, of sha256 {}\n", digest.as_str().unwrap());
+    let (digest, key) = (digest.as_str().unwrap(), site.fingerprint("carol"));
+    let what = format!("signed: `released`, of sha256 {digest}\nkey: {key}\n");
     assert!(said.contains("has 3 statements\n") && said.ends_with(&what), "{said}");
     assert!(site.read(STATEMENTS).starts_with(&before) && !site.path(&new).exists());
     verified(&site);

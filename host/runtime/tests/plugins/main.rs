@@ -14,7 +14,6 @@ mod directory;
 mod hostile;
 mod log;
 mod museum;
-#[cfg(test)]
 mod options;
 mod questions;
 mod secrets;

@@ -1,4 +1,6 @@
 //! What carries plugins: a real registry, and other tools for it.
 
 #[cfg(test)]
+mod publishing;
+#[cfg(test)]
 mod registry;
