@@ -90,7 +90,8 @@ fn reconcile(place: &MemoryPlace, key: &Key, report: &Value) {
     let manager = format!("controllers-of-{}", place.label());
     let has_written = body.pointer("/metadata/managedFields/0/manager").is_some_and(|name| *name == manager);
     // The engine expects a write to each copy that runs, also if its restored status is right.
-    let is_new = !is_paused && !has_written && body["metadata"]["annotations"].get(MARK).is_some();
+    let is_marked = body.pointer("/metadata/annotations").is_some_and(|all| all.get(MARK).is_some());
+    let is_new = !is_paused && !has_written && is_marked;
     if reported == status && !is_new {
         return;
     }

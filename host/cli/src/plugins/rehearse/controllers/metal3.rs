@@ -15,8 +15,8 @@ pub(super) fn reconcile_host(place: &MemoryPlace, key: &Key, host: &Value, is_cl
     if !key.group_kind.is("metal3.io", "BareMetalHost") {
         return;
     }
-    let is_of_machine = host["spec"]["consumerRef"]["kind"] == "Metal3Machine";
-    let pause = host["metadata"]["annotations"].get(PAUSE).and_then(Value::as_str);
+    let is_of_machine = host.pointer("/spec/consumerRef/kind").is_some_and(|kind| kind == "Metal3Machine");
+    let pause = host.pointer("/metadata/annotations").and_then(|all| all.get(PAUSE)).and_then(Value::as_str);
     let patch = match pause {
         None if is_of_machine && is_cluster_paused => {
             json!({"metadata": {"annotations": {PAUSE: BY_PROVIDER}}})
@@ -37,7 +37,7 @@ pub(super) fn reconcile_host(place: &MemoryPlace, key: &Key, host: &Value, is_cl
 
 /// Returns the patch with which the operator records the version of a host's credentials. A host without a status isn't inspected.
 fn find_registration(place: &MemoryPlace, key: &Key, host: &Value) -> Option<Value> {
-    let name = host["spec"]["bmc"]["credentialsName"].as_str()?;
+    let name = host.pointer("/spec/bmc/credentialsName")?.as_str()?;
     let secret = place.body(&Key::new(GroupKind::new("", "Secret"), key.namespace.as_deref(), name))?;
     let version = secret.pointer("/metadata/resourceVersion")?;
     let known = host.pointer("/status/goodCredentials/credentialsVersion")?;
