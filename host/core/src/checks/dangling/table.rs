@@ -237,3 +237,6 @@ impl Row {
 pub(super) fn find_rows(kind: &GroupKind) -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(move |row| row.is_of_kind(kind))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Brings along the identities of AWS clusters, and the Secrets with their keys.
+
+use pivot_sdk::prelude::*;
+use references::{OWN_SECRET, Place, Reference, SECRET, Target, declare_table, relate_object};
+
+#[cfg(test)]
+mod tests;
+
+const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io";
+
+const ROLE: Kind = Kind::new(INFRASTRUCTURE, "AWSClusterRoleIdentity");
+const STATIC: Kind = Kind::new(INFRASTRUCTURE, "AWSClusterStaticIdentity");
+const ROSA: Kind = Kind::new(CONTROL_PLANE, "ROSAControlPlane");
+
+/// The provider creates the only AWSClusterControllerIdentity in each management cluster.
+const IDENTITIES: &[(&str, Target)] = &[
+    ("AWSClusterRoleIdentity", Target::share(ROLE, Place::Cluster)),
+    ("AWSClusterStaticIdentity", Target::share(STATIC, Place::Cluster)),
+];
+
+const TABLE: &[Reference] = &[
+    Reference {
+        from: &[
+            Kind::new(INFRASTRUCTURE, "AWSCluster"),
+            Kind::new(CONTROL_PLANE, "AWSManagedControlPlane"),
+            ROSA,
+        ],
+        parent: "spec.identityRef",
+        name: "name",
+        decides: "spec.identityRef.kind",
+        to: IDENTITIES,
+    },
+    Reference {
+        from: &[ROLE],
+        parent: "spec.sourceIdentityRef",
+        name: "name",
+        decides: "spec.sourceIdentityRef.kind",
+        to: IDENTITIES,
+    },
+    Reference {
+        from: &[STATIC],
+        parent: "spec",
+        name: "secretRef",
+        decides: "",
+        to: &[("", Target::share(SECRET, Place::Namespace("capa-system")))],
+    },
+    Reference {
+        from: &[ROSA],
+        parent: "spec.credentialsSecretRef",
+        name: "name",
+        decides: "",
+        to: &[("", OWN_SECRET)],
+    },
+];
+
+/// The plugin.
+#[derive(Debug, Default)]
+pub struct Aws;
+
+impl Plugin for Aws {
+    fn about() -> About {
+        declare_table(pivot_sdk::about!(), TABLE)
+    }
+
+    fn relate(&self, object: &Object) -> Result<Vec<Relation>> {
+        Ok(relate_object(TABLE, object))
+    }
+}
+
+pivot_sdk::export!(Aws, hooks = [relate]);
