@@ -57,7 +57,20 @@ pub(super) fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
     Ok(needed.lines().filter_map(path).collect())
 }
 
-const BUNDLED: [&str; 6] = ["aws", "metal3-endpoints", "metal3-hosts", "patches", "readiness", "secrets"];
+const BUNDLED: [&str; 12] = [
+    "aws",
+    "azure",
+    "gcp",
+    "helm-addon",
+    "ipam-in-cluster",
+    "metal3-endpoints",
+    "metal3-hosts",
+    "openstack",
+    "patches",
+    "readiness",
+    "secrets",
+    "vsphere",
+];
 
 /// The program starts under each of its names, and all that belongs to it is there and was made by it.
 fn is_complete(prefix: &Path, empty: &Place) -> Result<()> {

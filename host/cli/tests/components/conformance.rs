@@ -103,7 +103,7 @@ fn bundled_plugins_have_no_findings() {
     let (inputs, out) = ([root.join("wit"), root.join("sdk")], TempDir::new().unwrap());
     let inputs = inputs.each_ref().map(|path| &**path);
     let bundled = pivot_guests::build_guests(&root.join("plugins"), &inputs, out.path()).unwrap();
-    assert_eq!(bundled.len(), 6);
+    assert_eq!(bundled.len(), 12);
     for component in bundled {
         let scenes = root.join("plugins").join(component.file_stem().unwrap());
         check(&component, &scenes, Some(&root.join("plugins/plugins.toml")), 0);

@@ -150,3 +150,21 @@ async fn components_answer_like_native_code() {
         replay_scene(component, name, operator(), &scene).await;
     }
 }
+
+/// Except for kubeadm's fields: they are no provider's.
+#[tokio::test]
+async fn each_checked_field_has_a_plugin() {
+    let file = repository().join("plugins/references/rows.json");
+    let rows: Vec<Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let mut seen = Vec::new();
+    for name in components().keys().filter(|name| *name != "readiness" && *name != "patches") {
+        seen.extend(plugin(name, &operator()).await.declaration().kinds.clone());
+    }
+    for row in &rows {
+        let group = row["group"].as_str().unwrap().trim_start_matches('*');
+        for kind in row["kinds"].as_array().unwrap().iter().filter_map(Value::as_str) {
+            let has_plugin = seen.iter().any(|seen| seen.covers(&GroupKind::new(group, kind)));
+            assert!(has_plugin != kind.starts_with("Kubeadm"), "{kind}");
+        }
+    }
+}
