@@ -357,6 +357,11 @@ impl Namespace {
     /// What only one provider's controllers make.
     fn of_providers(&mut self) {
         for cluster in self.of("VSphereCluster") {
+            if cluster["spec"]["failureDomainSelector"].is_object() {
+                let reference = json!({"kind": "VSphereCluster", "name": name(&cluster)});
+                let zones = json!([{"name": "zone-a", "controlPlane": true}]);
+                self.at(&reference).unwrap()["status"]["failureDomains"] = zones;
+            }
             let secret = json!({"kind": "Secret", "name": cluster["spec"]["identityRef"]["name"]});
             if cluster["spec"]["identityRef"]["kind"] == "Secret"
                 && let Some(secret) = self.at(&secret)

@@ -13,6 +13,7 @@ use pivot_scenarios::secrets::mark_secret;
 use pivot_scenarios::state::{self, carried, difference};
 
 use super::cases::{CASES, Case, SHARED};
+use super::plugins::{KEPT, enable_plugins};
 use super::templates::Providers;
 
 /// Clusters that are filled or moved at the same time: each mostly waits.
@@ -72,19 +73,20 @@ async fn a_cluster_of_each_provider_moves_there_and_back_and_leaves_what_is_writ
     let host = Host::between(pair.source.kubeconfig(), pair.target.kubeconfig());
     let plans = stream::iter(&cases).map(|case| assert_needs_named(case, &host)).buffer_unordered(CONCURRENT);
     plans.collect::<()>().await;
-    move_all(&cases, &host).await;
-    let there = all(&pair.target).await;
-    assert_left(&pair.source, &expected(&providers, |_| true), "pivot-host").await;
+    let left = expected(&providers, |_| true);
     let stays = expected(&providers, |copied| !copied);
-    let taken: Dump =
-        before.clone().into_iter().filter(|(key, _)| !stays.contains(&key.to_string())).collect();
-    same(&taken, &there);
-    say(format_args!("there after {:?}", start.elapsed()));
+    let journey = Journey { pair: &pair, cases: &cases, before: &before, plugins: None };
+    journey.go_there_and_back(&left, &stays).await;
+    say(format_args!("there and back after {:?}", start.elapsed()));
 
-    state::restore_status(&pair.target, &taken).await.unwrap();
-    move_all(&cases, &Host::between(pair.target.kubeconfig(), pair.source.kubeconfig())).await;
-    same(&before, &all(&pair.source).await);
-    say(format_args!("back after {:?}", start.elapsed()));
+    state::restore_status(&pair.source, &before).await.unwrap();
+    let plugins = enable_plugins().await;
+    let journey = Journey { plugins: plugins.path().to_str(), ..journey };
+    let kept = KEPT.iter().filter(|(namespace, _)| cases.iter().any(|case| case.namespace == *namespace));
+    let shared = LEFT.iter().filter(|(provider, ..)| providers.has(provider));
+    let left = shared.map(|(_, name, _)| *name).chain(kept.map(|(_, name)| *name));
+    journey.go_there_and_back(&left.map(ToOwned::to_owned).collect(), &BTreeSet::new()).await;
+    say(format_args!("there and back with plugins after {:?}", start.elapsed()));
 
     for server in [&pair.source, &pair.target] {
         assert_eq!(
@@ -119,12 +121,16 @@ fn the_page_lists_what_is_left_behind() {
     let rows = page.lines().filter_map(|line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let name = cells.get(2)?.strip_prefix('`')?.strip_suffix('`')?;
-        Some((name.to_owned(), cells[3] == "copied"))
+        Some([name, cells[3], cells[4]].map(ToOwned::to_owned))
     });
-    let own = CASES.iter().flat_map(|case| case.stays.iter().map(|name| (*name, false)));
-    let shared = LEFT.iter().map(|(_, name, copied)| (*name, *copied));
-    let expected: BTreeSet<(String, bool)> =
-        shared.chain(own).map(|(name, copied)| (name.to_owned(), copied)).collect();
+    let is_kept = |name: &str| KEPT.iter().any(|(_, kept)| *kept == name);
+    let own: BTreeSet<&str> = CASES.iter().flat_map(|case| case.stays).copied().collect();
+    let moved = KEPT.iter().map(|(_, name)| *name).filter(|name| !own.contains(name));
+    let shared =
+        LEFT.iter().map(|(_, name, copied)| [*name, if *copied { "copied" } else { "stays" }, "copied"]);
+    let own = own.iter().map(|name| [*name, "stays", if is_kept(name) { "copied" } else { "moves" }]);
+    let expected = shared.chain(own).chain(moved.map(|name| [name, "moves", "copied"]));
+    let expected: BTreeSet<[String; 3]> = expected.map(|row| row.map(ToOwned::to_owned)).collect();
     assert_eq!(rows.collect::<BTreeSet<_>>(), expected);
 }
 
@@ -146,16 +152,47 @@ async fn assert_needs_named(case: &Case, host: &Host) {
     assert_eq!(named, expected, "{}", case.namespace);
 }
 
-/// Moves each cluster without what it needs and no move takes along.
-async fn move_all(cases: &[&Case], host: &Host) {
-    let one = async |case: &Case| {
-        let needs = case.stays.iter().chain(case.needs);
-        let kinds: BTreeSet<&str> = needs.filter_map(|name| name.split(' ').next()).collect();
-        let accepted: Vec<String> = kinds.iter().map(|kind| format!("--accept=dangling={kind}")).collect();
-        let words = ["move", "-n", case.namespace].into_iter().chain(accepted.iter().map(String::as_str));
-        host.run(&words.collect::<Vec<_>>()).await?.done().map(drop)
-    };
-    stream::iter(cases).map(|case| one(case)).buffer_unordered(CONCURRENT).try_collect::<()>().await.unwrap();
+/// Moves of all clusters to the target and back.
+struct Journey<'a> {
+    pair: &'a Pair,
+    cases: &'a [&'a Case],
+    /// The source at first.
+    before: &'a Dump,
+    /// Directory of the plugins that take part.
+    plugins: Option<&'a str>,
+}
+
+impl Journey<'_> {
+    /// Checks that a move leaves these objects in the source, and takes all but those that stay.
+    async fn go_there_and_back(&self, left: &BTreeSet<String>, stays: &BTreeSet<String>) {
+        let Self { pair: Pair { source, target, .. }, before, .. } = *self;
+        self.move_all(&self.host(source, target)).await;
+        assert_left(source, left, "pivot-host").await;
+        let taken = before.clone().into_iter().filter(|(key, _)| !stays.contains(&key.to_string())).collect();
+        same(&taken, &all(target).await);
+        state::restore_status(target, &taken).await.unwrap();
+        self.move_all(&self.host(target, source)).await;
+        same(before, &all(source).await);
+    }
+
+    fn host(&self, from: &Server, to: &Server) -> Host {
+        let flags = self.plugins.map(|plugins| ["--plugins", plugins]);
+        Host::between(from.kubeconfig(), to.kubeconfig()).with(flags.as_ref().map_or(&[], |flags| &flags[..]))
+    }
+
+    /// Moves each cluster. Without plugins, a move leaves behind some of what the cluster needs.
+    async fn move_all(&self, host: &Host) {
+        let one = async |case: &Case| {
+            let needs = case.stays.iter().chain(case.needs).filter(|_| self.plugins.is_none());
+            let kinds: BTreeSet<&str> = needs.filter_map(|name| name.split(' ').next()).collect();
+            let accepted: Vec<String> =
+                kinds.iter().map(|kind| format!("--accept=dangling={kind}")).collect();
+            let words = ["move", "-n", case.namespace].into_iter().chain(accepted.iter().map(String::as_str));
+            host.run(&words.collect::<Vec<_>>()).await?.done().map(drop)
+        };
+        let moves = stream::iter(self.cases).map(|case| one(case));
+        moves.buffer_unordered(CONCURRENT).try_collect::<()>().await.unwrap();
+    }
 }
 
 async fn all(server: &Server) -> Dump {

@@ -12,4 +12,6 @@ mod journey;
 #[cfg(test)]
 mod namespaces;
 #[cfg(test)]
+mod plugins;
+#[cfg(test)]
 mod templates;
