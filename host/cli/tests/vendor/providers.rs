@@ -141,7 +141,8 @@ async fn answer_scene(folder: &Folder, language: &str, component: &str, endpoint
 
 /// Holds an object of a size many times, in which garbage collectors run, and prints the median.
 async fn measure_hold(plugin: &Plugin, language: &str, object: &Object, kilobytes: usize) {
-    let fields: Value = (0..kilobytes).map(|field| (format!("f{field}"), "x".repeat(1_000).into())).collect();
+    let fields: Value =
+        (0..kilobytes).map(|field| (format!("f{field}"), Value::from("x".repeat(1_000)))).collect();
     let mut value = object.value().unwrap();
     merge::apply_patch(&mut value, &json!({"spec": fields}));
     let large = Object::from_value(object.kind.clone(), &value).unwrap();
