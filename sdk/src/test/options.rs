@@ -76,7 +76,7 @@ impl<P: Exported> Harness<P> {
 fn find_pointers(config: &Value, path: &str) -> Vec<String> {
     let mut found = vec![String::new()];
     for step in path.replace("[]", ".[]").split('.') {
-        let below = |at: String| -> Vec<String> {
+        let list_children = |at: String| -> Vec<String> {
             match config.pointer(&at) {
                 Some(Value::Array(items)) if step == "[]" => {
                     (0..items.len()).map(|index| format!("{at}/{index}")).collect()
@@ -88,7 +88,7 @@ fn find_pointers(config: &Value, path: &str) -> Vec<String> {
                 _ => Vec::new(),
             }
         };
-        found = found.into_iter().flat_map(below).collect();
+        found = found.into_iter().flat_map(list_children).collect();
     }
     found
 }

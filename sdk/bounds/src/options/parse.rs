@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 64 << 10;
 const MAX_DEPTH: usize = 16;
 /// Longest name of an option.
 const MAX_NAME: usize = 64;
-/// The keywords that can stand beside every type.
+/// The keywords that every type may have.
 const COMMON: [&str; 6] = ["$schema", "title", "type", "description", "default", "enum"];
 
 impl Schema {
