@@ -35,7 +35,7 @@ pub use additions::additions_of_files;
 pub use encryption::{Encryption, Identities, Recipients};
 pub use error::DirectoryError;
 pub use examine::Examined;
-pub use loose::objects_of_file;
+pub use loose::{documents_of_content, objects_of_file};
 pub use manifest::Manifest;
 pub use whole_file::{ClusterInFile, cluster_of_file};
 

@@ -25,13 +25,13 @@ pub use crate::budget::{Budget, Share};
 pub use crate::builtin::builtin_kinds;
 pub use crate::directory::{
     ClusterInFile, DirectoryError, DirectoryPlace, Encryption, Examined, Identities, Manifest, Recipients,
-    additions_of_files, cluster_of_file, objects_of_file,
+    additions_of_files, cluster_of_file, documents_of_content, objects_of_file,
 };
 pub use crate::kube::{
     ConnectError, ConnectOptions, KubePlace, catches_panics, choose_proxy, current_context,
 };
 pub use crate::mapped::MappedPlace;
-pub use crate::regular::{open_regular_file, read_regular_file};
+pub use crate::regular::{STDIN, open_regular_file, read_file_or_stdin, read_regular_file};
 pub use pace::Pace;
 pub use place::{
     Access, AgentDescription, Begun, Capabilities, Change, Closing, Event, Identity, KubeContext, Listing,

@@ -18,6 +18,17 @@ pub fn read_regular_file(path: &Path) -> Result<Vec<u8>> {
     read_at_most(path, MAX_FILE_BYTES)
 }
 
+/// Stands for standard input in place of a path.
+pub const STDIN: &str = "-";
+
+/// Returns the content of the file at a path, or of standard input.
+pub fn read_file_or_stdin(path: &Path) -> Result<Vec<u8>> {
+    if path == Path::new(STDIN) {
+        return read_limited(std::io::stdin().lock(), MAX_FILE_BYTES, Vec::new());
+    }
+    read_regular_file(path)
+}
+
 /// Returns the content of the file at a path, if it is no larger than a limit.
 pub(crate) fn read_at_most(path: &Path, limit: u64) -> Result<Vec<u8>> {
     read_content_at_most(open_checked(path)?, limit)
@@ -66,8 +77,12 @@ fn read_content_at_most(file: File, limit: u64) -> Result<Vec<u8>> {
     // Another file may have replaced it since it was checked.
     #[cfg(unix)]
     check_is_regular(metadata.mode())?;
-    let mut content = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default());
-    file.take(limit + 1).read_to_end(&mut content)?;
+    let content = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default());
+    read_limited(file, limit, content)
+}
+
+fn read_limited(reader: impl Read, limit: u64, mut content: Vec<u8>) -> Result<Vec<u8>> {
+    reader.take(limit + 1).read_to_end(&mut content)?;
     match content.len() as u64 > limit {
         true => Err(Error::other(format!("larger than {limit} bytes"))),
         false => Ok(content),
