@@ -1,4 +1,4 @@
-//! Records a plugin's native answers in its `scene.json`: the host's tests put the same questions to the component and demand the
+//! Records a plugin's native answers in its `scene.json`: `plugin test` makes the same calls of the component and expects the
 //! same answers. Part of each plugin's tests; `UPDATE_EXPECT=1` records them again.
 
 use pivot_sdk::test::Harness;
@@ -11,7 +11,7 @@ pub(crate) fn answers_as_recorded<P: Exported>(file: &str) {
         scene["calls"].as_array().unwrap().iter().map(|call| answer_call::<P>(&scene, call)).collect();
     let recorded = scene.clone();
     for (call, answer) in scene["calls"].as_array_mut().unwrap().iter_mut().zip(answers) {
-        call["answer"] = answer;
+        call["expect"] = answer;
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(file, format!("{scene:#}\n")).unwrap();
@@ -29,24 +29,29 @@ fn answer_call<P: Exported>(scene: &Value, call: &Value) -> Value {
     for object in scene["target"].as_array().unwrap() {
         host.add_to_target(object);
     }
-    let object = |side: &str, index: &str| {
-        Object::from(&scene[side][usize::try_from(call[index].as_u64().unwrap()).unwrap()])
+    let object = |side: &str| {
+        let objects = scene[side].as_array().unwrap();
+        Object::from(objects.iter().find(|object| object_name(object) == call["object"]).unwrap())
     };
     match call["hook"].as_str().unwrap() {
-        "relate" => {
-            answer_json(host.relate(object("source", "of")), |all| all.iter().map(relation_json).collect())
-        }
+        "relate" => answer_json(host.relate(object("source")), |all| all.iter().map(relation_json).collect()),
         "check" => {
             answer_json(host.check(parse_point(call)), |all| all.iter().flat_map(finding_jsons).collect())
         }
-        "hold" => answer_json(host.hold(object("source", "of")), patch_json),
-        "adapt" => answer_json(host.adapt(object("source", "of")), patch_json),
-        "restore" => {
-            answer_json(host.restore(object("source", "of"), object("target", "created")), patch_json)
-        }
-        "settle" => answer_json(host.settle(object("target", "of")), settlement_json),
+        "hold" => answer_json(host.hold(object("source")), patch_json),
+        "adapt" => answer_json(host.adapt(object("source")), patch_json),
+        "restore" => answer_json(host.restore(object("source"), object("target")), patch_json),
+        "settle" => answer_json(host.settle(object("target")), settlement_json),
         other => panic!("there is no hook {other}"),
     }
+}
+
+/// `KIND NAMESPACE/NAME`, or `KIND NAME`.
+fn object_name(object: &Value) -> String {
+    let text = |field: &Value| field.as_str().unwrap().to_owned();
+    let metadata = &object["metadata"];
+    let namespace = metadata.get("namespace").map(|name| text(name) + "/").unwrap_or_default();
+    format!("{} {namespace}{}", text(&object["kind"]), text(&metadata["name"]))
 }
 
 fn parse_point(call: &Value) -> Point {

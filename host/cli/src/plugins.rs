@@ -7,19 +7,24 @@ mod componentize;
 mod hook_calls;
 mod import;
 mod inspection;
+mod junit;
 mod loading;
 mod new;
 mod notes;
 mod refused;
-mod release;
 #[cfg(feature = "registry")]
 mod registry;
 mod rehearse;
+mod release;
 mod run_hook;
 mod runtime;
 mod sample_objects;
+mod scene_fields;
+mod scene_file;
+mod scene_plugin;
 pub(crate) mod sign;
 mod staged;
+mod test_scenes;
 pub(crate) mod trust;
 
 use std::collections::BTreeMap;
@@ -96,6 +101,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Arc<Output>) 
             registry::pull_bundle(reference, out, *plain_http, output).await
         }
         PluginVerb::Check(typed) => check_plugin::run(typed, output).await,
+        PluginVerb::Test(typed) => test_scenes::run(typed, output).await,
         PluginVerb::Rehearse(typed) => rehearse_move(typed, output).await,
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.

@@ -6,6 +6,7 @@ use pivot_core::plugins::hooks::Hook;
 use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::{Both, Key, Object};
 use pivot_vetting::permissions::{Declaration, Grants, Limits};
+use serde::Deserialize;
 use tracing::Level;
 
 use crate::contract::pivot::provider::endpoints;
@@ -17,8 +18,9 @@ use crate::services::{Probe, Query, ServiceError, Services};
 use crate::tally::{MOST_LINES, Tally};
 use crate::text;
 
-/// The kind of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The kind of a run. Documents use the contract's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RunKind {
     /// Nothing is changed.
     Plan,

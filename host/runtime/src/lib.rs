@@ -69,7 +69,7 @@ pub use load::{Disabled, Inspection, Loaded};
 pub use operator::LoadOptions;
 pub use options::PluginOption;
 pub use plugin::Plugin;
-pub use scene::Scene;
+pub use scene::{ProbeAnswers, Scene};
 pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage, read_providers};
 pub use signed_claims::Trust;
 pub use tally::Used;

@@ -51,6 +51,18 @@ pub struct Probe {
     pub named: Vec<pivot_core::request::network::Network>,
 }
 
+impl Probe {
+    /// Returns the probe in words: `tcp HOST:PORT`, `http URL`, or a side and the address of a service.
+    pub fn describe(&self) -> String {
+        let vantage = match (self.vantage, self.http) {
+            (Vantage::Here, false) => "tcp".to_owned(),
+            (Vantage::Here, true) => "http".to_owned(),
+            (Vantage::Side(side), _) => side.to_string(),
+        };
+        format!("{vantage} {}", self.address)
+    }
+}
+
 /// The answer of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {

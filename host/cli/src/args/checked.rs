@@ -209,8 +209,9 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
     if matches!(look.output, OutputFormat::Picture(_)) && !matches!(task, Task::Plan(_)) {
         return usage("-o dot, mermaid and html draw a plan: they go with `plan` and `move --dry-run`");
     }
-    if look.output == OutputFormat::Junit && !matches!(task, Task::Plugin(PluginVerb::Rehearse(_))) {
-        return usage("-o junit is a report of tests: it goes with `plugin rehearse`");
+    let makes_reports = matches!(task, Task::Plugin(PluginVerb::Rehearse(_) | PluginVerb::Test(_)));
+    if look.output == OutputFormat::Junit && !makes_reports {
+        return usage("-o junit is a report of tests: it goes with `plugin rehearse` and `plugin test`");
     }
     Ok(task)
 }

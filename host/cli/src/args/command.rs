@@ -97,8 +97,8 @@ pub(super) fn bare() -> Command {
 /// The commands that can draw a plan.
 const DRAWING: [&str; 3] = ["plan", "move", "handover start"];
 
-/// The command whose result can be a report of tests.
-const TESTING: &str = "plugin rehearse";
+/// The commands whose result can be a report of tests.
+const TESTING: [&str; 2] = ["plugin rehearse", "plugin test"];
 
 /// Gives each command that draws no plan a flag without the formats of drawings.
 fn with_output(command: Command, of: Option<&str>, output: &Arg) -> Command {
@@ -106,7 +106,7 @@ fn with_output(command: Command, of: Option<&str>, output: &Arg) -> Command {
     let command = command.mut_subcommands(|verb| with_output(verb, Some(&name), output));
     match name.as_str() {
         name if DRAWING.contains(&name) => command,
-        TESTING => command.arg(output.clone().value_parser(Formats { junit: true })),
+        name if TESTING.contains(&name) => command.arg(output.clone().value_parser(Formats { junit: true })),
         _ => command.arg(output),
     }
 }

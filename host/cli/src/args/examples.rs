@@ -262,6 +262,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "Check your own in CI, and keep the report",
                 "pivot-host plugin check hosts.wasm --scenes scenes -o json",
             ),
+            ("Compare its answers with those in scenes", "pivot-host plugin test hosts.wasm scenes"),
             (
                 "Rehearse a whole move in memory",
                 "pivot-host plugin rehearse --plugins plugins --objects objects.yaml",

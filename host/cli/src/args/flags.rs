@@ -748,7 +748,7 @@ pub(crate) enum OutputFormat {
     Text,
     Json,
     Yaml,
-    /// Only of `plugin rehearse`.
+    /// Only of tests.
     Junit,
     /// Only of a plan.
     Picture(Picture),

@@ -132,6 +132,8 @@ pub(crate) enum PluginVerb {
     },
     /// Check that a component follows the rules for plugins, on generated objects and on scenes; exit 3 if it doesn't
     Check(PluginCheckArgs),
+    /// Compare a component's answers with those that scenes expect; exit 3 if an answer differs
+    Test(PluginTestArgs),
     /// Rehearse a move of objects from a file in memory, with all hooks and a simulated controller; needs no cluster
     Rehearse(RehearseArgs),
     /// Call one hook on objects from a file, with no cluster and without adding the component
@@ -217,12 +219,15 @@ pub(crate) struct Trial {
     /// Hook: relate, check, hold, adapt, restore or settle
     #[arg(long, value_name = "HOOK", help_heading = "Hook")]
     pub(crate) hook: String,
-    /// Objects of the source, in YAML or JSON, any number of documents; for settle, their state before the move
-    #[arg(long, value_name = "FILE", help_heading = "Objects")]
-    pub(crate) objects: PathBuf,
-    /// Objects of the target: for restore and settle, and for reads
+    /// Objects of the source, in YAML or JSON, any number of documents; for settle, their state before the move. `-` is standard input
+    #[arg(long, value_name = "FILE", help_heading = "Objects", required_unless_present = "scene")]
+    pub(crate) objects: Option<PathBuf>,
+    /// Objects of the target: for restore and settle, and for reads. `-` is standard input
     #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub(crate) target_objects: Option<PathBuf>,
+    /// Scene with the objects of both sides, answers of endpoints, grants and configuration
+    #[arg(long, value_name = "FILE", help_heading = "Objects", conflicts_with_all = ["objects", "target_objects"])]
+    pub(crate) scene: Option<PathBuf>,
     /// Point of the check: before-pause, after-pause, before-commit or after-resume
     #[arg(long, value_name = "POINT", default_value = "before-pause", help_heading = "Hook")]
     pub(crate) point: String,
@@ -237,9 +242,29 @@ pub(crate) struct Trial {
 pub(crate) struct PluginCheckArgs {
     /// The component
     pub(crate) file: PathBuf,
-    /// Directory of scenes: JSON files with the objects of `source` and `target`, and a `config`
-    #[arg(long, value_name = "DIR", help_heading = "Objects")]
+    /// Scenes to check in addition: a file, or a directory of YAML and JSON files
+    #[arg(long, value_name = "SCENES", help_heading = "Objects")]
     pub(crate) scenes: Option<PathBuf>,
+    /// Objects of the source to check in addition, in YAML or JSON. `-` is standard input
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
+    pub(crate) objects: Option<PathBuf>,
+    /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
+    /// granted what it asks for, and has no configuration
+    #[arg(long, value_name = "FILE", help_heading = "Hook")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// A component, and scenes to test it with.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct PluginTestArgs {
+    /// The component
+    pub(crate) file: PathBuf,
+    /// Scenes: YAML or JSON files, or directories of such files. `-` is standard input
+    #[arg(required = true, value_name = "SCENE")]
+    pub(crate) scenes: Vec<PathBuf>,
+    /// Write the plugin's answers into the scenes
+    #[arg(long)]
+    pub(crate) update: bool,
     /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
     /// granted what it asks for, and has no configuration
     #[arg(long, value_name = "FILE", help_heading = "Hook")]

@@ -15,13 +15,15 @@ use pivot_core::plugins::conformance::{
 use pivot_core::plugins::hooks::{Hook, Point, Relation, Settlement};
 use pivot_core::{Key, Object};
 use pivot_engine::Exit;
-use pivot_runtime::{Plugin, Refused, RunContext, RunKind, Scene};
+use pivot_runtime::{Plugin, RunContext, RunKind, Scene};
 use serde_json::{Value, json};
 
 use super::hook_calls::{Answer, Question, apply_patch, ask_plugin, created_copy, find_patch_defect};
-use super::run_hook::read_grants;
+use super::run_hook::{read_grants, read_objects};
 use super::runtime::start_runtime;
-use super::sample_objects::{MARKS, SceneFile, generate_objects};
+use super::sample_objects::{MARKS, generate_objects};
+use super::scene_file::SceneFile;
+use super::scene_plugin::TriedPlugin;
 use crate::args::PluginCheckArgs;
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};
@@ -30,13 +32,14 @@ use crate::output::{Document, Output, Text};
 const MAX_SETTLE_PATCHES: usize = 20;
 
 pub(super) async fn run(typed: &PluginCheckArgs, output: &Output) -> Result<()> {
-    let PluginCheckArgs { file, scenes, config } = typed;
+    let PluginCheckArgs { file, scenes, objects, config } = typed;
     let scenes = scenes.as_deref().map(SceneFile::read_all).transpose()?.unwrap_or_default();
+    let objects = objects.as_deref().map(read_objects).transpose()?.unwrap_or_default();
     let grants = config.as_deref().map(read_grants).transpose()?;
     let mut checker = Checker::default();
-    let loaded = start_runtime()?.try_out(file, grants.as_deref()).await;
+    let loaded = TriedPlugin::load(start_runtime()?, file, grants).await;
     match &loaded {
-        Ok(plugin) => checker.check_plugin(plugin, &scenes).await,
+        Ok(tried) => checker.check_plugin(tried, &scenes, objects).await,
         Err(error) => {
             checker.add_finding(Some(Defect::stop(
                 error.code(),
@@ -46,8 +49,8 @@ pub(super) async fn run(typed: &PluginCheckArgs, output: &Output) -> Result<()> 
         }
     }
     let Checker { found, calls, .. } = &checker;
-    let plugin = loaded.as_ref().ok();
-    let names: Vec<&String> = scenes.iter().map(|(name, _)| name).collect();
+    let plugin = loaded.as_ref().ok().map(|tried| &tried.plugin);
+    let names: Vec<&String> = scenes.iter().map(|scene| &scene.name).collect();
     let content = json!({
         "file": file, "sha256": plugin.map(Plugin::file_digest), "name": plugin.map(|one| &one.description().name),
         "version": plugin.map(|one| &one.description().version), "scenes": names, "calls": calls, "findings": found,
@@ -91,7 +94,8 @@ struct Checker {
 type SourceState = (Value, Vec<Value>);
 
 impl Checker {
-    async fn check_plugin(&mut self, plugin: &Plugin, scenes: &[(String, SceneFile)]) {
+    async fn check_plugin(&mut self, tried: &TriedPlugin, scenes: &[SceneFile], objects: Vec<Object>) {
+        let plugin = &tried.plugin;
         let changed = plugin.declaration().changes.iter().map(|change| &change.kind);
         self.add_finding(find_idle_kinds(plugin.description(), changed));
         let (scene, pauses) = generate_objects(plugin).await;
@@ -99,20 +103,16 @@ impl Checker {
         self.check_scene(plugin, scene).await;
         self.related.clear();
         self.check_configuration(plugin).await;
-        for (_, file) in scenes {
-            let configured = match &file.config {
-                Some(config) => plugin.with_config(config).await,
-                None => Ok(plugin.for_run(RunContext::default())),
-            };
-            match (configured, file.build()) {
-                (Ok(plugin), Some(scene)) => self.check_scene(&plugin, scene).await,
-                (Err(error), _) => {
-                    let name = plugin.description().name.clone();
-                    let refused = Refused::Configuration { name, why: error.message };
-                    let help = "correct the configuration in the scene";
-                    self.add_finding(Some(Defect::stop(refused.code(), refused.to_string(), help)));
+        if !objects.is_empty() {
+            self.check_scene(plugin, Scene { source: objects, ..Scene::default() }).await;
+        }
+        for file in scenes {
+            match tried.for_scene(file).await {
+                Ok(plugin) => self.check_scene(&plugin, Scene::clone(&file.scene)).await,
+                Err(refused) => {
+                    let help = "correct the grants or the configuration in the scene";
+                    self.add_finding(Some(Defect::stop(refused.code, refused.message, help)));
                 }
-                (_, None) => {}
             }
         }
         if !scenes.is_empty() {
@@ -154,9 +154,9 @@ impl Checker {
                 target.push(created_copy(&adapted, &scene));
             }
         }
-        scene = Arc::new(Scene { source: source.clone(), target: scene.target.clone(), here: None });
+        scene = Arc::new(Scene { source: source.clone(), ..Scene::clone(&scene) });
         self.ask_twice(&both, Question::Check(Point::AfterPause), &scene).await;
-        scene = Arc::new(Scene { source: source.clone(), target, here: None });
+        scene = Arc::new(Scene { source: source.clone(), target, ..Scene::clone(&scene) });
         let mut target = scene.target.clone();
         for object in &scene.source {
             if let Some(copy) = target.iter_mut().find(|copy| copy.key() == object.key())
@@ -165,7 +165,7 @@ impl Checker {
                 *copy = apply_patch(copy, &patch).unwrap_or_else(|| copy.clone());
             }
         }
-        scene = Arc::new(Scene { source, target, here: None });
+        scene = Arc::new(Scene { source, target, ..Scene::clone(&scene) });
         self.ask_twice(&both, Question::Check(Point::BeforeCommit), &scene).await;
         self.ask_twice(&both, Question::Check(Point::AfterResume), &scene).await;
         for copy in &scene.target {

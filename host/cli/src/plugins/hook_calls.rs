@@ -20,6 +20,7 @@ pub(super) enum Question<'a> {
     Object(Hook, &'a Object),
 }
 
+/// Answer of a hook. Documents have it as the contract's value.
 #[derive(PartialEq, Serialize)]
 #[serde(untagged)]
 pub(super) enum Answer {

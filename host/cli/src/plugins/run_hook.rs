@@ -3,14 +3,14 @@
 //! Vendors see the behaviour of a move: the same sandbox, the same host functions, the same bounds. A patch is applied and the
 //! hook called again, because a move gives up on a plugin that always wants another patch.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use pivot_core::Object;
 use pivot_core::plugins::hooks::{Finding, Hook, Point, Relation, Settlement, Severity};
 use pivot_engine::Exit;
-use pivot_places::objects_of_file;
+use pivot_places::{STDIN, objects_of_file};
 use pivot_runtime::probe::Here;
 use pivot_runtime::{Plugin, Scene, Used};
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use super::hook_calls::{Answer, Question, ask_plugin, find_patch_defect};
 use super::refused;
 use super::runtime::start_runtime;
+use super::scene_file::SceneFile;
+use super::scene_plugin::TriedPlugin;
 use crate::args::Trial;
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};
@@ -43,22 +45,42 @@ impl Call {
 }
 
 pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
-    let Trial { file, hook, objects, target_objects, point, config } = trial;
+    let Trial { file, hook, objects, target_objects, scene: scene_path, point, config } = trial;
     let hook = parse_word(Hook::ALL, hook, "--hook")?;
     let points = [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume];
     let point = points.into_iter().find(|one| one.as_str() == point).ok_or_else(|| {
         (Exit::Usage, format!("--point {point:?}: there is {}", points.map(Point::as_str).join(", ")).into())
     })?;
-    let scene = Scene {
-        source: read_objects(objects)?,
-        target: target_objects.as_deref().map(read_objects).transpose()?.unwrap_or_default(),
-        here: Here::new().ok(),
+    let scene_file = scene_path.as_deref().map(SceneFile::read).transpose()?;
+    let stdin = Some(Path::new(STDIN));
+    if objects.as_deref() == stdin && target_objects.as_deref() == stdin {
+        let why = "--objects and --target-objects can't both be standard input: name a file for either";
+        return Err((Exit::Usage, why.into()));
+    }
+    let scene = match &scene_file {
+        Some(scene) => Scene::clone(&scene.scene),
+        None => {
+            let read = |file: &Option<PathBuf>| file.as_deref().map(read_objects).transpose();
+            let (source, target) = (read(objects)?, read(target_objects)?);
+            Scene {
+                source: source.unwrap_or_default(),
+                target: target.unwrap_or_default(),
+                here: Here::new().ok(),
+                ..Scene::default()
+            }
+        }
     };
     let grants = config.as_deref().map(read_grants).transpose()?;
-    let plugin = start_runtime()?
-        .try_out(file, grants.as_deref())
+    let tried = TriedPlugin::load(start_runtime()?, file, grants)
         .await
         .map_err(|error| (Exit::Plugin, refused::plugin_refusal_lines(&error, file).collect()))?;
+    let plugin = match &scene_file {
+        Some(scene) => {
+            tried.for_scene(scene).await.map_err(|refused| (Exit::Plugin, refused.message.into()))?
+        }
+        None => tried.plugin,
+    };
+    let objects = scene_path.as_ref().or(objects.as_ref()).map_or(file.as_path(), PathBuf::as_path);
     let description = plugin.description();
     if !description.hooks.contains(&hook) {
         let hooks: Vec<String> = description.hooks.iter().map(ToString::to_string).collect();
@@ -101,7 +123,7 @@ fn parse_word<T: ToString + Copy, const N: usize>(all: [T; N], typed: &str, flag
     })
 }
 
-fn read_objects(file: &Path) -> Result<Vec<Object>> {
+pub(super) fn read_objects(file: &Path) -> Result<Vec<Object>> {
     objects_of_file(file).map_err(|error| (Exit::Usage, error.to_string().into()))
 }
 

@@ -1,18 +1,12 @@
-//! Objects on which a plugin is checked: generated objects of each declared kind, and the objects of the vendor's scenes.
+//! Objects on which a plugin is checked: generated objects of each declared kind.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use pivot_core::objects::{merge, names};
 use pivot_core::{GroupKind, Kind, KindLabels, Object};
-use pivot_engine::Exit;
-use pivot_places::read_regular_file;
 use pivot_runtime::{Plugin, Scene};
-use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::exit::Result;
 
 /// Data of generated Secrets, in base64 and as text. No answer may have it.
 pub(super) const MARKS: [&str; 2] = ["cGl2b3QtaG9zdC1tYXJrZWQtZGF0YQ==", "pivot-host-marked-data"];
@@ -21,50 +15,8 @@ const LARGE_INTEGER: u64 = (1 << 53) + 1;
 /// Generation of the objects in the source.
 const GENERATION: u64 = 7;
 
-/// A scene of a vendor: a JSON file with the objects of both sides. `plugin check` ignores other fields.
-#[derive(Deserialize)]
-pub(super) struct SceneFile {
-    /// Configuration of the plugin.
-    pub(super) config: Option<Value>,
-    source: Vec<Value>,
-    #[serde(default)]
-    target: Vec<Value>,
-}
-
-impl SceneFile {
-    /// Reads the `*.json` files of a directory, sorted by name.
-    pub(super) fn read_all(directory: &Path) -> Result<Vec<(String, Self)>> {
-        let refusal =
-            |path: &Path, why: String| (Exit::Usage, format!("--scenes: {}: {why}", path.display()).into());
-        let entries = std::fs::read_dir(directory).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
-        let entries = entries.map_err(|error| refusal(directory, error.to_string()))?;
-        let mut files: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
-        files.retain(|file| file.extension().is_some_and(|end| end == "json"));
-        files.sort();
-        if files.is_empty() {
-            return Err(refusal(directory, "no .json file is there".to_owned()));
-        }
-        let scenes = files.iter().map(|file| {
-            let bytes = read_regular_file(file).map_err(|error| refusal(file, error.to_string()))?;
-            let scene: Self =
-                serde_json::from_slice(&bytes).map_err(|error| refusal(file, error.to_string()))?;
-            scene
-                .build()
-                .ok_or_else(|| refusal(file, "an object has no apiVersion, kind or name".to_owned()))?;
-            Ok((file.file_name().unwrap_or_default().to_string_lossy().into_owned(), scene))
-        });
-        scenes.collect()
-    }
-
-    /// Builds the scene; none if an object has no kind or no name. No endpoint answers there.
-    pub(super) fn build(&self) -> Option<Scene> {
-        let objects = |values: &[Value]| values.iter().map(build_object).collect::<Option<Vec<_>>>();
-        Some(Scene { source: objects(&self.source)?, target: objects(&self.target)?, here: None })
-    }
-}
-
 /// Builds an object. Its kind is guessed: an object with a namespace is of a namespaced kind.
-fn build_object(value: &Value) -> Option<Object> {
+pub(super) fn build_object(value: &Value) -> Option<Object> {
     let (api_version, kind) = (value["apiVersion"].as_str()?, value["kind"].as_str()?);
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let kind = Kind {

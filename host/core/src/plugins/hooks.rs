@@ -64,7 +64,8 @@ impl fmt::Display for Hook {
 }
 
 /// Points at which checks run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Point {
     /// Nothing is changed yet.
     BeforePause,

@@ -13,7 +13,6 @@ mod bundled;
 mod directory;
 mod hostile;
 mod log;
-mod museum;
 mod options;
 mod questions;
 mod secrets;
