@@ -1,5 +1,6 @@
 //! Plugins on the command line: loading them for a move, and the commands for them outside one.
 
+mod bench_plugin;
 mod bundle;
 mod check_plugin;
 mod comparison;
@@ -101,6 +102,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Arc<Output>) 
             registry::pull_bundle(reference, out, *plain_http, output).await
         }
         PluginVerb::Check(typed) => check_plugin::run(typed, output).await,
+        PluginVerb::Bench(typed) => bench_plugin::run(typed, output).await,
         PluginVerb::Test(typed) => test_scenes::run(typed, output).await,
         PluginVerb::Rehearse(typed) => rehearse_move(typed, output).await,
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,

@@ -135,6 +135,12 @@ impl Plugin {
         self.card.tally.take_used()
     }
 
+    /// Creates an instance, and calls nothing.
+    pub async fn instantiate(&self) -> Result<(), CallError> {
+        let call = Call::without_services(&self.card, CalledFunction::Describe);
+        call.run(&self.loaded.pre, |_, _| async { Ok(Ok(())) }.boxed(), Ok).await
+    }
+
     /// Compares the configuration with the schema, and asks the plugin to check it. Fails if one of them doesn't accept it.
     pub(crate) async fn check_configuration(&self) -> Result<(), CallError> {
         if let (Some(schema), Some((_, grants))) = (&self.loaded.schema, &self.card.admitted) {

@@ -268,6 +268,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host plugin rehearse --plugins plugins --objects objects.yaml",
             ),
             (
+                "Measure it on objects of your own",
+                "pivot-host plugin bench hosts.wasm --objects objects.yaml",
+            ),
+            (
                 "Call a hook without a cluster",
                 "pivot-host plugin run plugins/hosts.wasm --hook relate --objects objects.yaml",
             ),

@@ -134,6 +134,8 @@ pub(crate) enum PluginVerb {
     Check(PluginCheckArgs),
     /// Compare a component's answers with those that scenes expect; exit 3 if an answer differs
     Test(PluginTestArgs),
+    /// Measure a component: size, start, and calls of its hooks on objects
+    Bench(PluginBenchArgs),
     /// Rehearse a move of objects from a file in memory, with all hooks and a simulated controller; needs no cluster
     Rehearse(RehearseArgs),
     /// Call one hook on objects from a file, with no cluster and without adding the component
@@ -291,6 +293,27 @@ pub(crate) struct RehearseArgs {
     /// Give a namespace another name in the target; can be repeated
     #[arg(long, value_name = "OLD=NEW", action = ArgAction::Append, help_heading = "What moves")]
     pub(crate) map_namespace: Vec<String>,
+}
+
+/// A component to measure.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct PluginBenchArgs {
+    /// The component
+    pub(crate) file: PathBuf,
+    /// Objects of the source, in YAML or JSON; `-` is standard input. By default, generated objects of the plugin's kinds
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
+    pub(crate) objects: Option<PathBuf>,
+    /// Calls of each hook
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_count, help_heading = "Hook")]
+    pub(crate) calls: usize,
+    /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
+    /// granted what it asks for, and has no configuration
+    #[arg(long, value_name = "FILE", help_heading = "Hook")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "write a whole number from 1 on".to_owned())
 }
 
 /// A bundle, and the directory that it goes to.

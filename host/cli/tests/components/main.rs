@@ -1,6 +1,8 @@
 //! Components that nobody vetted, opened by the program as users run it: refused in seconds, or compiled within limits.
 
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod bundled;
 #[cfg(test)]
 mod conformance;
