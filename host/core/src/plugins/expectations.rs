@@ -20,7 +20,7 @@ pub struct Difference {
 pub fn find_answer_differences(hook: Hook, expected: &Value, actual: &Value) -> Vec<Difference> {
     let mut actual = actual.clone();
     match hook {
-        _ if actual.get("error").is_some() => retain_fields(expected, &mut actual),
+        _ if expected.get("error").and(actual.get("error")).is_some() => retain_fields(expected, &mut actual),
         Hook::Check => {
             let expected = expected.as_array().into_iter().flatten();
             let findings = actual.as_array_mut().into_iter().flatten();
@@ -109,6 +109,10 @@ mod tests {
         );
         assert_eq!(compare(Hook::Check, &json!([]), &json!([brief])).len(), 1);
         assert_eq!(compare(Hook::Adapt, &Value::Null, &error), [format!(" null {error}")]);
+        assert_eq!(
+            compare(Hook::Adapt, &json!({"metadata": 1}), &error),
+            ["/metadata 1 -", "/error - \"trap\"", "/message - \"m\""]
+        );
         assert_eq!(compare(Hook::Adapt, &json!({"error": "exit"}), &error), ["/error \"exit\" \"trap\""]);
     }
 }
