@@ -29,6 +29,7 @@ impl Object {
     }
 }
 
+/// The whole name is in the key: `a.io/paused` and `b.io/paused` are two pauses.
 fn storage_key(annotation: &str) -> String {
-    format!("own-{}", annotation.rsplit('/').next().unwrap_or_default())
+    format!("own-{}", annotation.replace('/', "."))
 }

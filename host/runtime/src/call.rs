@@ -121,7 +121,7 @@ impl<'a> Call<'a> {
         if let Ok(answer) = &answer
             && !span.is_disabled()
         {
-            span.record("answer", trace::describe_answer(self.card, answer));
+            span.record("answer", trace::describe_answer(self.card, self.called, answer));
         }
         // JSON, unlike other formats, has no 128-bit numbers.
         span.record("time_us", u64::try_from(time.as_micros()).unwrap_or(u64::MAX));

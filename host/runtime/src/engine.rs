@@ -76,9 +76,9 @@ impl Runtime {
         Self { compiler_stack: COMPILER_STACK, ..Self::new() }
     }
 
-    /// Returns a runtime that reads debug information after a trap, for a component that its author tries out. No move does: nothing
-    /// limits the time for that, and a hostile component can make it endless.
-    pub(crate) fn with_debug_information(&self) -> Self {
+    /// Returns a runtime that reads debug information after a trap, for a component whose author tries it out. Nothing limits the
+    /// time for that, and a hostile component can make it endless.
+    pub fn with_debug_information(&self) -> Self {
         Self { engines: Arc::default(), backtraces: WasmBacktraceDetails::Enable, ..self.clone() }
     }
 

@@ -179,8 +179,7 @@ impl Runtime {
     pub async fn try_out(&self, path: &Path, grants: Option<&str>) -> Result<Plugin, LoadError> {
         let (dir, file) = split_path(path)?;
         let dir = PluginDir::open(&dir)?;
-        let candidate =
-            self.with_debug_information().prepare_candidate(dir.read_artifact(&file)?, false).await?;
+        let candidate = self.prepare_candidate(dir.read_artifact(&file)?, false).await?;
         let all = candidate.grants_section(true);
         let file = OperatorFile::parse(grants.unwrap_or(&all))?;
         self.check_gates(&Operator { dir, file, lock: None, trust: None }, candidate).await

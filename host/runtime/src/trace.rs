@@ -2,9 +2,10 @@
 
 use std::fmt::Debug;
 
+use pivot_core::plugins::hooks::Hook;
 use tracing::Level;
 
-use crate::context::PluginAccess;
+use crate::context::{CalledFunction, PluginAccess};
 use crate::contract::pivot::provider::{endpoints, objects, types};
 use crate::describe::{namespace_of_scope, side_from};
 use crate::text::{WITHHELD, to_line};
@@ -12,9 +13,15 @@ use crate::text::{WITHHELD, to_line};
 /// The longest question or answer that is logged, in bytes.
 const MAX_WORDS: usize = 300;
 
-/// Returns the words for an answer.
-pub(crate) fn describe_answer(card: &PluginAccess, answer: &impl Debug) -> String {
-    loggable_words(card, || format!("{answer:?}"))
+/// Returns the words for an answer. Hooks that change objects answer with values of fields, some of which are confidential: only the
+/// form of their answers is logged.
+pub(crate) fn describe_answer(card: &PluginAccess, called: CalledFunction, answer: &impl Debug) -> String {
+    let mut words = format!("{answer:?}");
+    if let CalledFunction::Hook(Hook::Hold | Hook::Adapt | Hook::Restore | Hook::Settle) = called {
+        let end = words.find(|letter: char| !letter.is_alphanumeric());
+        words.truncate(end.unwrap_or(words.len()));
+    }
+    loggable_words(card, || words)
 }
 
 /// Returns words that a plugin could have chosen, if they can't have the data of Secrets.

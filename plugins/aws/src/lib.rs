@@ -1,7 +1,7 @@
 //! Brings along the identities of AWS clusters, and the Secrets with their keys.
 
 use pivot_sdk::prelude::*;
-use references::{OWN_SECRET, Place, Reference, SECRET, Target, declare_table, relate_object};
+use references::{Place, Reference, SECRET, SHARED_SECRET, Target, declare_table, relate_object};
 
 #[cfg(test)]
 mod tests;
@@ -50,7 +50,7 @@ const TABLE: &[Reference] = &[
         parent: "spec.credentialsSecretRef",
         name: "name",
         decides: "",
-        to: &[("", OWN_SECRET)],
+        to: &[("", SHARED_SECRET)],
     },
 ];
 

@@ -1,7 +1,7 @@
 //! Brings along the credentials and floating address pools of OpenStack clusters.
 
 use pivot_sdk::prelude::*;
-use references::{OWN_SECRET, Place, Reference, SECRET, Target, declare_table, relate_object};
+use references::{Place, Reference, SECRET, SHARED_SECRET, Target, declare_table, relate_object};
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ const TEMPLATE: Kind = Kind::new(INFRASTRUCTURE, "OpenStackMachineTemplate");
 const POOL: Kind = Kind::new(INFRASTRUCTURE, "OpenStackFloatingIPPool");
 
 const IDENTITIES: &[(&str, Target)] =
-    &[("", OWN_SECRET), ("Secret", OWN_SECRET), ("ClusterIdentity", Target::share(IDENTITY, Place::Cluster))];
+    &[("", SHARED_SECRET), ("Secret", SHARED_SECRET), ("ClusterIdentity", Target::share(IDENTITY, Place::Cluster))];
 /// Controllers of both sides would assign addresses of a shared pool.
 const POOLS: &[(&str, Target)] = &[("OpenStackFloatingIPPool", Target::need(POOL, Place::OwnNamespace))];
 

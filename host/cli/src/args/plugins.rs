@@ -237,6 +237,9 @@ pub(crate) struct Trial {
     /// granted what it asks for, and has no configuration
     #[arg(long, value_name = "FILE", help_heading = "Hook")]
     pub(crate) config: Option<PathBuf>,
+    /// Name file and line where the component traps. For your own components: nothing limits the time to read debug information
+    #[arg(long, help_heading = "Hook")]
+    pub(crate) backtrace: bool,
 }
 
 /// A component to check.
@@ -254,6 +257,9 @@ pub(crate) struct PluginCheckArgs {
     /// granted what it asks for, and has no configuration
     #[arg(long, value_name = "FILE", help_heading = "Hook")]
     pub(crate) config: Option<PathBuf>,
+    /// Name file and line where the component traps. For your own components: nothing limits the time to read debug information
+    #[arg(long, help_heading = "Hook")]
+    pub(crate) backtrace: bool,
 }
 
 /// A component, and scenes to test it with.
@@ -271,6 +277,9 @@ pub(crate) struct PluginTestArgs {
     /// granted what it asks for, and has no configuration
     #[arg(long, value_name = "FILE", help_heading = "Hook")]
     pub(crate) config: Option<PathBuf>,
+    /// Name file and line where the component traps. For your own components: nothing limits the time to read debug information
+    #[arg(long, help_heading = "Hook")]
+    pub(crate) backtrace: bool,
 }
 
 /// A move in memory.
@@ -284,7 +293,7 @@ pub(crate) struct RehearseArgs {
     /// Objects of the target before the move; in addition to the source's definitions, providers and Deployments
     #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub(crate) target_objects: Option<PathBuf>,
-    /// Answers of probes: a map from `tcp HOST:PORT` or `http URL` to `{status, body}`; other endpoints are unreachable
+    /// Answers of endpoints, as in the `probes` of a scene; other endpoints are unreachable
     #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub(crate) answers: Option<PathBuf>,
     /// Namespace to move; by default all

@@ -120,10 +120,9 @@ async fn time_instance(plugin: &Plugin) -> Result<Duration> {
 
 /// Calls a hook on its objects in turn, at most so many times. None if a move calls it for none of them.
 async fn measure_hook(plugin: &Plugin, hook: Hook, scene: &Arc<Scene>, calls: usize) -> Option<HookCost> {
-    let points = [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume];
     let is_called = |object: &&Object| plugin.has_hook_for(hook, &object.kind.group_kind);
     let questions: Vec<Question<'_>> = match hook {
-        Hook::Check => points.map(Question::Check).into(),
+        Hook::Check => Point::ALL.map(Question::Check).into(),
         _ => scene.source.iter().filter(is_called).map(|object| Question::Object(hook, object)).collect(),
     };
     if questions.is_empty() {

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::hook_calls::{Answer, Question, apply_patch, ask_plugin, created_copy, find_patch_defect};
 use super::run_hook::{read_grants, read_objects};
-use super::runtime::start_runtime;
+use super::runtime::start_trial_runtime;
 use super::sample_objects::{MARKS, generate_objects};
 use super::scene_file::SceneFile;
 use super::scene_plugin::TriedPlugin;
@@ -32,12 +32,12 @@ use crate::output::{Document, Output, Text};
 const MAX_SETTLE_PATCHES: usize = 20;
 
 pub(super) async fn run(typed: &PluginCheckArgs, output: &Output) -> Result<()> {
-    let PluginCheckArgs { file, scenes, objects, config } = typed;
+    let PluginCheckArgs { file, scenes, objects, config, backtrace } = typed;
     let scenes = scenes.as_deref().map(SceneFile::read_all).transpose()?.unwrap_or_default();
     let objects = objects.as_deref().map(read_objects).transpose()?.unwrap_or_default();
     let grants = config.as_deref().map(read_grants).transpose()?;
     let mut checker = Checker::default();
-    let loaded = TriedPlugin::load(start_runtime()?, file, grants).await;
+    let loaded = TriedPlugin::load(start_trial_runtime(*backtrace)?, file, grants).await;
     match &loaded {
         Ok(tried) => checker.check_plugin(tried, &scenes, objects).await,
         Err(error) => {

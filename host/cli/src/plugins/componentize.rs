@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pivot_componentize::{WorldSource, componentize};
 use pivot_engine::Exit;
+use pivot_places::read_regular_file;
 use serde_json::json;
 
 use crate::args::Componentize;
@@ -17,7 +18,7 @@ pub(super) fn run(typed: &Componentize, program: &str, output: &Output) -> Resul
     let to_failure = |path: &Path, error: std::io::Error| {
         (Exit::Usage, Text::from(format!("{}: {error}", path.display())))
     };
-    let module = fs::read(file).map_err(|error| to_failure(file, error))?;
+    let module = read_regular_file(file).map_err(|error| to_failure(file, error))?;
     let source = wit.as_deref().map(|wit| WorldSource { wit, world: world.as_deref() });
     let component = componentize(&module, source).map_err(|why| {
         (Exit::Plugin, Text::from(format!("{} can't become a component: {why}", file.display())))

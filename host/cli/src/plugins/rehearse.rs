@@ -5,10 +5,10 @@
 
 mod answers;
 mod controllers;
-mod junit;
 mod observer;
 mod report;
 mod stage;
+mod test_cases;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +20,7 @@ use pivot_engine::{Event, Exit, Hooks, NoWatcher, Watcher};
 use pivot_places::{ClusterInFile, cluster_of_file};
 use pivot_runtime::{Loaded, Plugin};
 
+use super::junit::junit_report;
 use super::notes::{by_others, switched_off};
 use crate::args::{self, OutputFormat, RehearseArgs};
 use crate::exit::Result;
@@ -67,7 +68,9 @@ pub(super) async fn run(
     let bare = scene.move_objects(Vec::new(), Arc::new(NoWatcher), true).await;
     let rehearsal = Rehearsal::new(&plugins, log.take(), &answers, &ended, &bare, watcher.take_plan());
     match output.settings().format {
-        OutputFormat::Junit => output.own(&junit::write_suite(&rehearsal)),
+        OutputFormat::Junit => {
+            output.own(&junit_report("pivot-host plugin rehearse", &test_cases::list_cases(&rehearsal)));
+        }
         _ => output.result(&Document::new("PluginRehearsal", rehearsal.content()), || rehearsal.text()),
     }
     match ended.result {

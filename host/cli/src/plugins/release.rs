@@ -49,6 +49,10 @@ pub(super) async fn describe_components(
         }
         let inspection = runtime.inspect(&file).await;
         let inspection = inspection.map_err(|error| (Exit::Plugin, Text::from(error.to_string())))?;
+        if inspection.digest != digest {
+            let why = format!("{}: the file changed while it was read; bundle it again", file.display());
+            return Err((Exit::Plugin, why.into()));
+        }
         plugins.push(json!({
             "name": inspection.declaration.name, "version": inspection.declaration.version,
             "summary": inspection.declaration.summary, "file": name, "sha256": digest, "keys": signers,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::hook_calls::{Answer, Question, ask_plugin, find_patch_defect};
 use super::refused;
-use super::runtime::start_runtime;
+use super::runtime::start_trial_runtime;
 use super::scene_file::SceneFile;
 use super::scene_plugin::TriedPlugin;
 use crate::args::Trial;
@@ -45,11 +45,13 @@ impl Call {
 }
 
 pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
-    let Trial { file, hook, objects, target_objects, scene: scene_path, point, config } = trial;
+    let Trial { file, hook, objects, target_objects, scene: scene_path, point, config, backtrace } = trial;
     let hook = parse_word(Hook::ALL, hook, "--hook")?;
-    let points = [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume];
-    let point = points.into_iter().find(|one| one.as_str() == point).ok_or_else(|| {
-        (Exit::Usage, format!("--point {point:?}: there is {}", points.map(Point::as_str).join(", ")).into())
+    let point = Point::ALL.into_iter().find(|one| one.as_str() == point).ok_or_else(|| {
+        (
+            Exit::Usage,
+            format!("--point {point:?}: there is {}", Point::ALL.map(Point::as_str).join(", ")).into(),
+        )
     })?;
     let scene_file = scene_path.as_deref().map(SceneFile::read).transpose()?;
     let stdin = Some(Path::new(STDIN));
@@ -71,7 +73,7 @@ pub(super) async fn run(trial: &Trial, output: &Output) -> Result<()> {
         }
     };
     let grants = config.as_deref().map(read_grants).transpose()?;
-    let tried = TriedPlugin::load(start_runtime()?, file, grants)
+    let tried = TriedPlugin::load(start_trial_runtime(*backtrace)?, file, grants)
         .await
         .map_err(|error| (Exit::Plugin, refused::plugin_refusal_lines(&error, file).collect()))?;
     let plugin = match &scene_file {

@@ -17,6 +17,12 @@ pub(super) fn start_runtime() -> Result<Runtime> {
     Ok(Runtime::with_trials(TrialProgram { path, arguments: vec!["plugin".into(), TRY_COMPILE.into()] }))
 }
 
+/// Returns a runtime to try a component out, if wanted with places in the backtrace of a trap.
+pub(super) fn start_trial_runtime(backtrace: bool) -> Result<Runtime> {
+    let runtime = start_runtime()?;
+    Ok(if backtrace { runtime.with_debug_information() } else { runtime })
+}
+
 /// Without /proc, as in a bare root directory, the system doesn't say which program this is; a whole path that it was called by does.
 fn called_by() -> Option<PathBuf> {
     std::env::args_os().next().map(PathBuf::from).filter(|path| path.is_absolute())

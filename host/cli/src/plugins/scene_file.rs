@@ -202,7 +202,8 @@ fn replace_yaml_calls(text: &str, calls: &[SceneCall]) -> Result<String, String>
     Ok(all.map(|line| format!("{line}\n")).collect())
 }
 
-fn read_probes(probes: Map<String, Value>) -> Result<ProbeAnswers, String> {
+/// Reads answers of endpoints. The status of an answer over HTTP is 200 by default.
+pub(super) fn read_probes(probes: Map<String, Value>) -> Result<ProbeAnswers, String> {
     let probes = probes.into_iter().map(|(probe, answer)| {
         let path = format!("probes[{probe}]");
         if !["tcp ", "http ", "source ", "target "].iter().any(|word| probe.starts_with(word)) {
@@ -215,10 +216,11 @@ fn read_probes(probes: Map<String, Value>) -> Result<ProbeAnswers, String> {
         let error: Option<String> = fields.take("error")?;
         let message: Option<String> = fields.take("message")?;
         fields.refuse_others()?;
+        let is_tcp = probe.starts_with("tcp ");
         let answer = match error {
             Some(code) => Err(ServiceError::new(code, message.unwrap_or_default())),
             None => Ok(Answer {
-                status: status.unwrap_or_default(),
+                status: status.unwrap_or(if is_tcp { 0 } else { 200 }),
                 body: body.unwrap_or_default(),
                 took: Duration::from_millis(millis.unwrap_or_default()),
             }),

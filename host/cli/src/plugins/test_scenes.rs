@@ -12,10 +12,10 @@ use pivot_runtime::Plugin;
 use serde_json::{Value, json};
 
 use super::hook_calls::{Question, ask_plugin, find_patch_defect};
-use super::junit::{JunitCase, junit_report};
+use super::junit::{JunitCase, JunitResult, junit_report};
 use super::refused;
 use super::run_hook::read_grants;
-use super::runtime::start_runtime;
+use super::runtime::start_trial_runtime;
 use super::scene_file::{SceneCall, SceneFile, find_object};
 use super::scene_plugin::TriedPlugin;
 use crate::args::{OutputFormat, PluginTestArgs};
@@ -36,7 +36,7 @@ struct CallResult {
 }
 
 pub(super) async fn run(typed: &PluginTestArgs, output: &Output) -> Result<()> {
-    let PluginTestArgs { file, scenes, config, update } = typed;
+    let PluginTestArgs { file, scenes, config, update, backtrace } = typed;
     let mut files = Vec::new();
     for path in scenes {
         files.extend(SceneFile::read_all(path)?);
@@ -45,13 +45,21 @@ pub(super) async fn run(typed: &PluginTestArgs, output: &Output) -> Result<()> {
         check_is_complete(scene, *update)?;
     }
     let grants = config.as_deref().map(read_grants).transpose()?;
-    let tried = TriedPlugin::load(start_runtime()?, file, grants)
+    let tried = TriedPlugin::load(start_trial_runtime(*backtrace)?, file, grants)
         .await
         .map_err(|error| (Exit::Plugin, refused::plugin_refusal_lines(&error, file).collect()))?;
     let mut tested = Vec::new();
     for scene in &mut files {
-        let answers = answer_calls(&tried, scene).await;
         let name = scene.path.display().to_string();
+        let answers = match tried.for_scene(scene).await {
+            Ok(plugin) => answer_calls(&plugin, scene).await,
+            // Else a mistyped field would replace all answers.
+            Err(refused) if *update => {
+                let why = format!("scene {name} was not updated: {}", refused.message);
+                return Err((Exit::Plugin, why.into()));
+            }
+            Err(refused) => vec![error_answer(refused.code, &refused.message); scene.calls.len()],
+        };
         let mut is_changed = false;
         for (call, answer) in scene.calls.iter_mut().zip(answers) {
             let expected = call.expect.clone();
@@ -107,15 +115,11 @@ fn check_is_complete(scene: &SceneFile, update: bool) -> Result<()> {
     }
 }
 
-/// Makes the calls of a scene. If a move would refuse the plugin with its grants or configuration, that is each answer.
-async fn answer_calls(tried: &TriedPlugin, scene: &SceneFile) -> Vec<Value> {
-    let plugin = match tried.for_scene(scene).await {
-        Ok(plugin) => plugin,
-        Err(refused) => return vec![error_answer(refused.code, &refused.message); scene.calls.len()],
-    };
+/// Makes the calls of a scene.
+async fn answer_calls(plugin: &Plugin, scene: &SceneFile) -> Vec<Value> {
     let mut answers = Vec::new();
     for call in &scene.calls {
-        answers.push(answer_call(&plugin, scene, call).await);
+        answers.push(answer_call(plugin, scene, call).await);
     }
     answers
 }
@@ -161,8 +165,12 @@ fn show_tested(plugin: &Plugin, file: &Path, tested: &[CallResult], update: bool
         let cases = tested.iter().map(|one| JunitCase {
             class: one.scene.clone(),
             name: one.call.clone(),
-            failure: (!update && !one.differences.is_empty())
-                .then(|| one.differences.iter().map(difference_line).collect::<Vec<_>>().join("\n")),
+            result: if update || one.differences.is_empty() {
+                JunitResult::Passed(String::new())
+            } else {
+                let lines: Vec<_> = one.differences.iter().map(difference_line).collect();
+                JunitResult::Failed { code: "differs".to_owned(), message: lines.join("\n") }
+            },
         });
         return output.own(&junit_report(name, &cases.collect::<Vec<_>>()));
     }

@@ -98,10 +98,27 @@ fn differing_answers_are_shown_by_path() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
     assert!(err(&output).contains("1 of 3 calls differ from their scenes"), "{}", err(&output));
     let junit = String::from_utf8(test(&file, &["-o", "junit"]).stdout).unwrap();
-    assert!(junit.contains("tests=\"3\" failures=\"1\"") && junit.contains("<failure>/metadata"), "{junit}");
+    assert!(
+        junit.contains("tests=\"3\" failures=\"1\"")
+            && junit.contains("<failure type=\"differs\" message=\"/metadata"),
+        "{junit}"
+    );
     let document: Value = serde_json::from_slice(&test(&file, &["-o", "json"]).stdout).unwrap();
     schemas::check(&document);
     assert_eq!(document["calls"][0]["differences"][0]["actual"], "moving");
+}
+
+#[test]
+fn update_keeps_answers_if_the_configuration_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let file = write_scene(&dir, SCENE);
+    test(&file, &["--update"]);
+    let text = format!("config: {{defct: typo}}\n{}", fs::read_to_string(&file).unwrap());
+    let file = write_scene(&dir, &text);
+    let output = test(&file, &["--update"]);
+    assert_eq!(output.status.code(), Some(6), "{}", err(&output));
+    assert!(err(&output).contains("was not updated"), "{}", err(&output));
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
 
 #[test]

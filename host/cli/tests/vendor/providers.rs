@@ -114,7 +114,12 @@ async fn answer_scene(folder: &Folder, language: &str, component: &str, endpoint
         fs::write(folder.path("objects.yaml"), documents.join("\n---\n")).unwrap();
         objects_of_file(&folder.path("objects.yaml")).unwrap()
     };
-    let scene = Arc::new(Scene { source: side("source"), target: side("target"), here: Here::new().ok() });
+    let scene = Arc::new(Scene {
+        source: side("source"),
+        target: side("target"),
+        here: Here::new().ok(),
+        ..Scene::default()
+    });
     let mut checks = Vec::new();
     for endpoint in endpoints {
         let plugin = plugin.with_config(&json!({"endpoint": endpoint})).await.unwrap();

@@ -78,6 +78,9 @@ pub enum Point {
 }
 
 impl Point {
+    /// All points, in the order of a move.
+    pub const ALL: [Self; 4] = [Self::BeforePause, Self::AfterPause, Self::BeforeCommit, Self::AfterResume];
+
     /// Returns the word that the contract uses.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -211,7 +214,7 @@ mod tests {
             assert!(wit.contains(&format!("interface {hook} {{")), "{hook}");
             assert!(wit.contains(&format!("  export {hook};")), "{hook}");
         }
-        for point in [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume] {
+        for point in Point::ALL {
             assert!(wit.contains(&format!("`{}`", point.as_str())), "{point:?}");
         }
     }

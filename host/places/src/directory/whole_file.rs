@@ -1,6 +1,5 @@
 //! Reads the objects of a management cluster from one file, as from a directory with that file.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,10 +7,7 @@ use pivot_core::{Kind, Object};
 
 use super::{DirectoryError, complete, documents};
 use crate::expansion::Expansion;
-use crate::regular;
-
-/// Most bytes of a file.
-const MAX_FILE_BYTES: u64 = 64 << 20;
+use crate::regular::{STDIN, read_file_or_stdin};
 
 /// The objects of a file, by key, with UIDs and resolved owners.
 #[derive(Debug)]
@@ -24,10 +20,10 @@ pub struct ClusterInFile {
 
 /// Returns the objects of a file with YAML or JSON documents. `-` is standard input.
 pub fn cluster_of_file(path: &Path) -> Result<ClusterInFile, DirectoryError> {
-    let is_stdin = path == Path::new("-");
+    let is_stdin = path == Path::new(STDIN);
     let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
-    let content = if is_stdin { read_stdin() } else { regular::read_at_most(path, MAX_FILE_BYTES) };
-    let content = content.map_err(|source| DirectoryError::Io { path: name.clone(), source })?;
+    let content =
+        read_file_or_stdin(path).map_err(|source| DirectoryError::Io { path: name.clone(), source })?;
     let mut found = Vec::new();
     documents::parse_content(&name, &content, &mut Expansion::default(), &mut found)?;
     if found.is_empty() {
@@ -39,15 +35,6 @@ pub fn cluster_of_file(path: &Path) -> Result<ClusterInFile, DirectoryError> {
         kinds: contents.kinds.into_values().collect(),
         objects: contents.entries.into_values().map(|entry| entry.object).collect(),
     })
-}
-
-fn read_stdin() -> std::io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    std::io::stdin().take(MAX_FILE_BYTES + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > MAX_FILE_BYTES {
-        return Err(std::io::Error::other(format!("larger than {MAX_FILE_BYTES} bytes")));
-    }
-    Ok(content)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use pivot_runtime::{CallError, Plugin};
 use serde_json::json;
 
 use crate::log::log;
-use crate::support::{Place, asked, granted, granting, grants, guest, in_mode, moving, of_version, run};
+use crate::support::{Place, asked, granting, grants, guest, in_mode, moving, of_version, run};
 
 const SMALL: &str = "limits = { time = '400ms', memory = '16MiB', output = '1MiB', host-calls = 100 }";
 
@@ -169,14 +169,14 @@ async fn debug_information_names_file_and_line() {
         let plugin = plugin.with_config(&json!({"defect": "no-status"})).await.unwrap();
         plugin.hold(&of_version("v2", in_mode(""))).await.unwrap_err().message
     };
-    let said = trap(place.runtime.try_out(&place.path("faulty.wasm"), None).await.unwrap()).await;
+    let (runtime, file) = (&place.runtime, place.path("faulty.wasm"));
+    let said = trap(runtime.with_debug_information().try_out(&file, None).await.unwrap()).await;
     let source = include_str!("../../../../tests/guests/faulty/src/lib.rs");
     let line = 1 + source.lines().position(|line| line.contains("\"no status\"")).unwrap();
     assert!(said.contains(&format!("faulty/src/lib.rs:{line})")), "{said}");
 
-    // A move doesn't parse what a hostile author may have written there.
-    place.runtime.admit(&place.path("faulty.wasm"), &granted()).await.unwrap();
-    let said = trap(place.plugin().await).await;
+    // Unless it is wanted, nothing parses what a hostile author may have written there.
+    let said = trap(runtime.try_out(&file, None).await.unwrap()).await;
     assert!(said.contains(", in ") && !said.contains(".rs"), "{said}");
 }
 

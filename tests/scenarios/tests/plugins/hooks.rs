@@ -182,10 +182,7 @@ const PAST_COMMIT: &[Case] = &[
 
 /// The question is denied or absurd, and the move continues.
 const HARMLESS: &[Case] = &[
-    is_harmless(
-        "check:before-pause/read",
-        &["reading Secret of the target in namespace * was not declared"],
-    ),
+    is_harmless("check:before-pause/read", &["reading Secret of the target in namespace * was not declared"]),
     is_harmless("check:before-pause/probe", &["probing 169.254.169.254:80 was not declared"]),
     is_harmless("check:before-pause/escape", &["hostile: [2Jgone next line"]),
     is_harmless("relate/link-absurd", &[]),

@@ -3,60 +3,42 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use pivot_engine::Exit;
 use pivot_places::read_regular_file;
-use pivot_runtime::{Answer, Probe, ServiceError};
-use serde::Deserialize;
+use pivot_runtime::{Answer, Probe, ProbeAnswers, ServiceError};
 
+use super::super::scene_file::read_probes;
 use crate::exit::Result;
 
-/// Answers by question: `tcp HOST:PORT` or `http URL`.
+/// Answers by question, as in the `probes` of a scene.
 #[derive(Default)]
 pub(super) struct Answers {
-    given: BTreeMap<String, GivenAnswer>,
+    given: ProbeAnswers,
     /// Questions that plugins asked, and whether there was an answer.
     questions: Mutex<BTreeMap<String, bool>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GivenAnswer {
-    #[serde(default = "default_status")]
-    status: u16,
-    #[serde(default)]
-    body: String,
-}
-
-fn default_status() -> u16 {
-    200
 }
 
 impl Answers {
     pub(super) fn read(file: &Path) -> Result<Self> {
         let refusal = |why: String| (Exit::Usage, format!("--answers {}: {why}", file.display()).into());
         let bytes = read_regular_file(file).map_err(|error| refusal(error.to_string()))?;
-        let given: BTreeMap<String, GivenAnswer> = serde_saphyr::from_slice(&bytes).map_err(|error| {
+        let probes = serde_saphyr::from_slice(&bytes).map_err(|error| {
             let at = error.location().map(|at| format!(" (line {}, column {})", at.line(), at.column()));
-            refusal(format!("not a map from questions to {{status, body}}{}", at.unwrap_or_default()))
+            refusal(format!("not a map from questions to answers{}", at.unwrap_or_default()))
         })?;
-        match given.keys().find(|key| !["tcp ", "http "].iter().any(|begin| key.starts_with(begin))) {
-            Some(key) => Err(refusal(format!("{key:?} is no question: write `tcp HOST:PORT` or `http URL`"))),
-            None => Ok(Self { given, questions: Mutex::default() }),
-        }
+        Ok(Self { given: read_probes(probes).map_err(refusal)?, questions: Mutex::default() })
     }
 
     /// Answers a probe. Without an answer the endpoint is unreachable.
     pub(super) fn answer(&self, probe: &Probe) -> std::result::Result<Answer, ServiceError> {
-        let question = format!("{} {}", if probe.http { "http" } else { "tcp" }, probe.address);
-        let given = self.given.get(&question);
+        let question = probe.describe();
+        let given = self.given.get(&question).cloned();
         let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
         questions.insert(question, given.is_some());
-        let GivenAnswer { status, body } = given
-            .ok_or_else(|| ServiceError::new("unreachable", "no connection: no answer is given for it"))?;
-        let status = if probe.http { *status } else { 0 };
-        Ok(Answer { status, body: body.clone(), took: Duration::ZERO })
+        given.unwrap_or_else(|| {
+            Err(ServiceError::new("unreachable", "no connection: no answer is given for it"))
+        })
     }
 
     /// Returns the questions that plugins asked, and whether there was an answer.
@@ -68,6 +50,7 @@ impl Answers {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Duration;
 
     use pivot_runtime::Vantage;
 

@@ -17,7 +17,6 @@ use super::observer::Call;
 use super::stage::Outcome;
 use crate::output::Text;
 
-const POINTS: [Point; 4] = [Point::BeforePause, Point::AfterPause, Point::BeforeCommit, Point::AfterResume];
 const NOT_SHOWN: &str = "not shown: it may have data of Secrets";
 
 /// A hook of a plugin, and the point of a check.
@@ -192,7 +191,7 @@ fn find_never_called(plugins: &[Arc<dyn Hooks>], calls: &[Call]) -> Vec<HookOfPl
     let declared = plugins.iter().flat_map(|plugin| {
         let description = plugin.describe();
         description.hooks.iter().flat_map(|hook| {
-            let points = POINTS.iter().copied().map(Some);
+            let points = Point::ALL.iter().copied().map(Some);
             let points: Vec<_> = if *hook == Hook::Check { points.collect() } else { vec![None] };
             points.into_iter().map(|point| HookOfPlugin {
                 plugin: description.name.clone(),
