@@ -5,15 +5,17 @@ use std::path::Path;
 use pivot_scenarios::host::Host;
 use tempfile::TempDir;
 
-/// Objects of the namespaces that plugins copy and keep in the source, because objects of other namespaces can name them. Without
-/// plugins, the provider's labels move the identities.
-pub(crate) const KEPT: [(&str, &str); 6] = [
+/// Objects of the namespaces that plugins copy and keep in the source, because others can name them. Without plugins, the labels of
+/// some move them.
+pub(crate) const KEPT: [(&str, &str); 8] = [
     ("docker", "Secret docker/registry"),
     ("gcp", "Secret gcp/credentials"),
     ("azure", "AzureClusterIdentity.infrastructure.cluster.x-k8s.io azure/identity"),
     ("azure", "Secret azure/identity-password"),
     ("azure-aks", "AzureClusterIdentity.infrastructure.cluster.x-k8s.io azure-aks/identity"),
     ("azure-aso", "Secret azure-aso/aso-credential-secret-name"),
+    ("openstack", "Secret openstack/c-cloud-config"),
+    ("openstack-class", "Secret openstack-class/dev-test-cloud-config"),
 ];
 
 /// The comment above their sections in plugins.toml.
