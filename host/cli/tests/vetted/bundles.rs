@@ -396,7 +396,7 @@ mod walk {
             }
             assert_eq!(language, "sh");
             for line in block.lines() {
-                let line = line.replace("sha256:…", &digest);
+                let line = line.replace("sha256:…", &digest).replace("my-hosts\\]", "older\\]");
                 let mut command = Command::new("unshare");
                 command.args(["--map-root-user", "--net", "sh", "-c", &line]).current_dir(site.path(""));
                 let output = command.env_clear().env("PATH", &path).output().unwrap();

@@ -49,26 +49,29 @@ fn run_block(folder: &Folder, registry: &Registry, block: &str) -> String {
 async fn vendors_release_reaches_a_customer() {
     let registry = Registry::start().await.unwrap();
     let (vendor, customer) = (folder(&registry), folder(&registry));
-    let [key, release, receive, rotation] = blocks("sh").try_into().unwrap();
+    let [key, build, release, receive, rotation] = blocks("sh").try_into().unwrap();
     fs::write(vendor.path("bin/cargo"), CARGO).unwrap();
     fs::set_permissions(vendor.path("bin/cargo"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::copy(pivot_guests::guest("older").unwrap(), vendor.path("built.wasm")).unwrap();
     for file in ["README.md", "LICENSE"] {
         fs::write(vendor.path(file), "Read me.\n").unwrap();
     }
+    fs::write(vendor.path("Cargo.toml"), "[package]\nname = \"my-hosts\"\nversion = \"0.1.0\"\n").unwrap();
 
     let printed = run_block(&vendor, &registry, key);
+    let fingerprint = printed.trim_end();
+    run_block(&vendor, &registry, build);
     let said = run_block(&vendor, &registry, release);
-    let fingerprint = format!("sha256:{}", printed.split(' ').next().unwrap());
     assert!(said.contains(&format!("\nkey: {fingerprint}\n")), "{said}");
     let catalog: Value = serde_json::from_slice(&fs::read(vendor.path("catalog.json")).unwrap()).unwrap();
     assert_eq!(catalog["items"][0]["plugins"][0]["keys"], Value::from(vec![fingerprint]));
+    assert_eq!(catalog["items"][0]["reference"], format!("{}/acme/my-hosts:0.1.0", registry.host()));
 
     for file in ["catalog.json", "acme.pub"] {
         fs::copy(vendor.path(file), customer.path(file)).unwrap();
     }
     fs::write(customer.path("trust.toml"), blocks("toml")[0]).unwrap();
-    let said = run_block(&customer, &registry, receive);
+    let said = run_block(&customer, &registry, &receive.replace("my-hosts\\]", "older\\]"));
     assert!(said.contains("older 0.1.0  released by acme\n"), "{said}");
     let files = ["LICENSE", "my-hosts.cdx.json", "my-hosts.md", "my-hosts.wasm", "plugins.lock"];
     assert!(files.iter().all(|file| customer.path("plugins").join(file).exists()));
@@ -86,8 +89,9 @@ async fn vendors_release_reaches_a_customer() {
 
 #[test]
 fn workflow_has_the_pages_commands() {
-    let (_, step) = WORKFLOW.split_once("- name: release\n        run: |\n").unwrap();
-    let lines = step.lines().map_while(|line| line.strip_prefix("          "));
-    let lines: Vec<&str> = lines.collect();
-    assert_eq!(lines, blocks("sh")[1].lines().collect::<Vec<_>>());
+    for (name, block) in [("build", blocks("sh")[1]), ("release", blocks("sh")[2])] {
+        let (_, step) = WORKFLOW.split_once(&format!("- name: {name}\n        run: |\n")).unwrap();
+        let lines: Vec<&str> = step.lines().map_while(|line| line.strip_prefix("          ")).collect();
+        assert_eq!(lines, block.lines().collect::<Vec<_>>(), "{name}");
+    }
 }
