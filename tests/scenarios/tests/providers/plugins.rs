@@ -5,8 +5,8 @@ use std::path::Path;
 use pivot_scenarios::host::Host;
 use tempfile::TempDir;
 
-/// Objects of the namespaces that plugins copy and keep in the source, because others can name them. Without plugins, the labels of
-/// some move them.
+/// Objects of the namespaces that plugins copy and keep in the source, because objects that the plugins don't see can name them.
+/// Without plugins, the providers' labels move some of them.
 pub(crate) const KEPT: [(&str, &str); 8] = [
     ("docker", "Secret docker/registry"),
     ("gcp", "Secret gcp/credentials"),
