@@ -30,7 +30,9 @@ pub(crate) enum PluginVerb {
         #[arg(long, value_enum, value_name = "LANGUAGE", default_value = "rust")]
         lang: ProjectLanguage,
     },
-    /// Make a component of a core module, from a compiler without components such as Go's. Leaves a component as it is
+    /// Make a component of a core module, such as the Go compiler makes
+    ///
+    /// Leaves a component as it is.
     Componentize(Componentize),
     /// Show what a component could do at worst and what it requests, without trusting it
     Inspect {
@@ -52,7 +54,9 @@ pub(crate) enum PluginVerb {
         #[arg(long, value_name = "FILE")]
         trust: Option<PathBuf>,
     },
-    /// Add a component to plugins.lock, with its digest, and its requests to plugins.toml, not enabled. Without --grant, grants nothing
+    /// Add a component to plugins.lock by its digest; without --grant, grants nothing
+    ///
+    /// Its requests are written to plugins.toml, not enabled.
     Add {
         /// The component
         file: PathBuf,
@@ -74,7 +78,9 @@ pub(crate) enum PluginVerb {
         #[command(flatten)]
         signing: Signing,
     },
-    /// Show how a component differs from an older one: effects, requests and imports; exit 10 if it differs
+    /// Show how a component differs from an older one; exit 10 if it differs
+    ///
+    /// Compares effects, requests and imports.
     Diff {
         /// The older one, or a directory of plugins that has an older version
         old: PathBuf,
@@ -93,7 +99,9 @@ pub(crate) enum PluginVerb {
         #[arg(long, value_name = "FILE")]
         trust: Option<PathBuf>,
     },
-    /// Write a directory of plugins, or a vendor's release, into one file that is an OCI image layout: components, statements, grants, lock
+    /// Write a directory of plugins, or a vendor's release, into one file
+    ///
+    /// The file is an OCI image layout: components, statements, grants, lock.
     Bundle {
         /// Directory of plugins that loads, or a release: signed components and the vendor's public key, without plugins.toml and plugins.lock
         #[arg(value_name = "DIR")]
@@ -105,7 +113,9 @@ pub(crate) enum PluginVerb {
         #[arg(long, value_name = "FILE")]
         trust: Option<PathBuf>,
     },
-    /// Write a bundle into a directory of plugins, all of it or nothing; --dry-run shows what that would change
+    /// Write a bundle into a directory of plugins, all of it or nothing
+    ///
+    /// --dry-run shows what that would change.
     Import(Import),
     /// Push a bundle to an OCI registry, with the credentials of `docker login`
     #[cfg(feature = "registry")]
@@ -130,15 +140,21 @@ pub(crate) enum PluginVerb {
         #[arg(long)]
         plain_http: bool,
     },
-    /// Check that a component follows the rules for plugins, on generated objects and on scenes; exit 3 if it doesn't
+    /// Check that a component follows the rules for plugins; exit 3 if it doesn't
+    ///
+    /// Calls its hooks on generated objects and on scenes.
     Check(PluginCheckArgs),
-    /// Compare a component's answers with those that scenes expect; exit 3 if an answer differs
+    /// Compare a component's answers with scenes; exit 3 if an answer differs
     Test(PluginTestArgs),
     /// Measure a component: size, start, and calls of its hooks on objects
     Bench(PluginBenchArgs),
-    /// Rehearse a move of objects from a file in memory, with all hooks and a simulated controller; needs no cluster
+    /// Rehearse a move of a file's objects in memory, with all hooks
+    ///
+    /// Simulated controllers work on both sides. It needs no cluster.
     Rehearse(RehearseArgs),
-    /// Call one hook on objects from a file, with no cluster and without adding the component
+    /// Call one hook on objects from a file, without a cluster
+    ///
+    /// It works before `plugin add`, too.
     Run(Trial),
     /// Validate and compile the component on stdin within limits, for the program that started this one
     #[command(hide = true)]

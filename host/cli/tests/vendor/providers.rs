@@ -95,7 +95,7 @@ fn build_provider(language: &str, tools: &str) -> Folder {
     folder
 }
 
-/// Returns the answers of all hooks in the scene, without those of a bad configuration, and prints what they cost.
+/// Returns the answers of all hooks in the scene, and prints the costs. A bad configuration is refused.
 async fn answer_scene(folder: &Folder, language: &str, component: &str, endpoints: &[String]) -> Value {
     let begun = Instant::now();
     let plugin = Runtime::new().try_out(&folder.path(component), Some(GRANTS)).await.unwrap();

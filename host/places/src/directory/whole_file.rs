@@ -45,9 +45,9 @@ mod tests {
     fn file_has_kinds_objects_and_owners() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("all.yaml");
-        let text = "apiVersion: a.io/v1\nkind: Host\nmetadata: {name: h, namespace: n, ownerReferences: \
+        let text = "apiVersion: a.io/v1\nkind: Host\nmetadata: {name: h, namespace: lab, ownerReferences: \
                     [{apiVersion: a.io/v1, kind: Rack, name: r}]}\nstatus: {}\n---\n\
-                    apiVersion: a.io/v1\nkind: Rack\nmetadata: {name: r, namespace: n, uid: u}\n";
+                    apiVersion: a.io/v1\nkind: Rack\nmetadata: {name: r, namespace: lab, uid: u}\n";
         std::fs::write(&file, text).unwrap();
         let ClusterInFile { kinds, objects } = cluster_of_file(&file).unwrap();
         let host = kinds.iter().find(|kind| kind.group_kind.is("a.io", "Host")).unwrap();

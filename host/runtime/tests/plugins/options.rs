@@ -97,9 +97,9 @@ async fn invalid_or_second_schema_is_refused() {
     for (bytes, expected) in [
         (
             [guest("older"), bad].concat(),
-            "its configuration schema: `x` is no keyword for its type; its author has to",
+            "its configuration schema: `x` is no keyword for its type; correct what `describe` returns",
         ),
-        (twice, "it has several configuration schemas; its author has to"),
+        (twice, "it has several configuration schemas; correct what `describe` returns"),
     ] {
         let place = Place::new();
         place.put("older.wasm", &bytes);
