@@ -13,8 +13,11 @@ const SERVER: Kind = Kind::new(INFRASTRUCTURE, "OpenStackServer");
 const TEMPLATE: Kind = Kind::new(INFRASTRUCTURE, "OpenStackMachineTemplate");
 const POOL: Kind = Kind::new(INFRASTRUCTURE, "OpenStackFloatingIPPool");
 
-const IDENTITIES: &[(&str, Target)] =
-    &[("", SHARED_SECRET), ("Secret", SHARED_SECRET), ("ClusterIdentity", Target::share(IDENTITY, Place::Cluster))];
+const IDENTITIES: &[(&str, Target)] = &[
+    ("", SHARED_SECRET),
+    ("Secret", SHARED_SECRET),
+    ("ClusterIdentity", Target::share(IDENTITY, Place::Cluster)),
+];
 /// Controllers of both sides would assign addresses of a shared pool.
 const POOLS: &[(&str, Target)] = &[("OpenStackFloatingIPPool", Target::need(POOL, Place::OwnNamespace))];
 
