@@ -22,9 +22,6 @@ use crate::parse::{self, BinaryDeclarations, CompileWork};
 use crate::plugin::HookSet;
 use crate::trial::{LimitEnforcement, TrialBudget};
 
-/// Time after which people wonder why nothing happens.
-const SLOW_COMPILE: Duration = Duration::from_secs(1);
-
 /// A component that is compiled and has described itself.
 pub(crate) struct Candidate {
     pub(crate) artifact: Artifact,
@@ -70,7 +67,7 @@ impl Runtime {
                 || self.run_trial(&artifact, work).await.map_err(|why| why.about_plugin(who.clone()))?;
             Ok::<_, LoadError>((passed, self.compile_and_link(&artifact, Limits::default().stack).await?))
         };
-        let (passed, (seen, linked)) = report_slow_compile(&artifact, compile).await?;
+        let (passed, (seen, linked)) = report_slow_compile(self.slow_compile, &artifact, compile).await?;
         let hooks: Vec<Hook> =
             Hook::ALL.into_iter().filter(|hook| seen.exports.contains(&hook.to_string())).collect();
         let card = Arc::new(PluginAccess::undescribed(who.clone()));
@@ -116,10 +113,15 @@ impl Runtime {
     }
 }
 
-/// Waits for the compiler, and logs a line if that takes long.
-async fn report_slow_compile<T>(artifact: &Artifact, compile: impl Future<Output = T>) -> T {
+/// Waits for the compiler, and logs a line if that takes longer than a limit.
+async fn report_slow_compile<T>(
+    limit: Option<Duration>,
+    artifact: &Artifact,
+    compile: impl Future<Output = T>,
+) -> T {
     let mut compile = pin!(compile);
-    if let Ok(done) = tokio::time::timeout(SLOW_COMPILE, &mut compile).await {
+    let Some(limit) = limit else { return compile.await };
+    if let Ok(done) = tokio::time::timeout(limit, &mut compile).await {
         return done;
     }
     tracing::info!(target: "plugin", "compiling {}, {} KiB", artifact.file, artifact.bytes.len() >> 10);

@@ -41,6 +41,8 @@ pub struct Runtime {
     compilers: Arc<Mutex<Option<Arc<ThreadPool>>>>,
     compiler_stack: usize,
     backtraces: WasmBacktraceDetails,
+    /// A compilation is reported after this time.
+    pub(crate) slow_compile: Option<Duration>,
     /// Limits how many components are compiled at once.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) trials: Option<Arc<Trials>>,
@@ -61,6 +63,7 @@ impl Runtime {
             // A thread that waits for a part of one component may start on the next, on the same stack.
             compiler_stack: COMPILER_STACK * SIDE_BY_SIDE,
             backtraces: WasmBacktraceDetails::Disable,
+            slow_compile: None,
             turns: Arc::new(Semaphore::new(SIDE_BY_SIDE)),
             trials: None,
         }
@@ -69,6 +72,11 @@ impl Runtime {
     /// A runtime that has this program compile each component first, within limits, unless the lock says that it passed.
     pub fn with_trials(program: TrialProgram) -> Self {
         Self { trials: Some(Arc::new(Trials::new(program))), ..Self::new() }
+    }
+
+    /// Returns a runtime that logs a line for each compilation that takes longer than a limit.
+    pub fn with_slow_compile(self, limit: Duration) -> Self {
+        Self { slow_compile: Some(limit), ..self }
     }
 
     /// The runtime inside a trial, for one component.

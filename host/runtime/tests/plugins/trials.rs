@@ -3,8 +3,11 @@
 
 #![cfg(unix)]
 
+use std::time::Duration;
+
 use pivot_runtime::{LoadError, LoadOptions, Runtime, TrialProgram};
 
+use crate::log::log;
 use crate::support::{Place, granted, grants, guest};
 
 /// A runtime whose trials all end like this.
@@ -128,4 +131,17 @@ async fn without_trials_nothing_passes() {
     let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
     assert!(!lock.contains("passed"), "{lock}");
     assert_eq!(load(&place, &trying("exit 12"), false).await[0].0, "trial");
+}
+
+#[tokio::test]
+async fn slow_compilation_is_reported() {
+    let place = Place::new();
+    for file in ["slow.wasm", "quiet.wasm"] {
+        place.put(file, &guest("older"));
+    }
+    let runtime = place.runtime.clone().with_slow_compile(Duration::ZERO);
+    runtime.inspect(&place.path("slow.wasm")).await.unwrap();
+    place.runtime.inspect(&place.path("quiet.wasm")).await.unwrap();
+    let said = log().text();
+    assert!(said.contains("compiling slow.wasm, ") && !said.contains("compiling quiet.wasm"), "{said}");
 }
