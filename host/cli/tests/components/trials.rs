@@ -99,7 +99,7 @@ fn trial_inherits_only_two_pipes() {
         let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
         line[name.len()..].split_whitespace().next().unwrap().parse::<u64>().unwrap()
     };
-    assert_eq!((limit("Max cpu time"), limit("Max core file size"), limit("Max open files")), (10, 0, 64));
+    assert_eq!((limit("Max cpu time"), limit("Max core file size"), limit("Max open files")), (5, 0, 64));
     assert!((512 << 20..520 << 20).contains(&limit("Max address space")), "{limits}");
     opening.signalled("-TERM");
 }

@@ -13,9 +13,9 @@ const MEMORY: u64 = 512 * MIB;
 /// Per byte of code.
 const MEMORY_EACH: u64 = 96;
 /// Base of processor time.
-const SECONDS: u64 = 10;
+const SECONDS: u64 = 5;
 /// Per MiB of code.
-const SECONDS_EACH: u64 = 4;
+const SECONDS_EACH: u64 = 10;
 
 /// The limits of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,11 @@ pub(crate) struct TrialBudget {
 impl TrialBudget {
     pub(crate) fn for_work(work: CompileWork) -> Self {
         let seconds = SECONDS + work.code * SECONDS_EACH / MIB;
-        Self { memory: MEMORY + work.code * MEMORY_EACH, seconds, wall: Duration::from_secs(seconds * 8) }
+        Self {
+            memory: MEMORY + work.code * MEMORY_EACH,
+            seconds,
+            wall: Duration::from_secs(seconds * 4 + 30),
+        }
     }
 }
 
