@@ -20,16 +20,22 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
     if chosen.contains(&Stage::Unit) {
         missing.extend(of_debian("dot", "-V", "graphviz", "the pictures of plans are read by it"));
         missing.extend(of_debian(
-            "openssl",
-            "version",
-            "openssl",
-            "it makes keys and signatures as sites do",
-        ));
-        missing.extend(of_debian(
             "groff",
             "--version",
             "groff-base",
             "the pages of the manual are read by it",
+        ));
+    }
+    if chosen.contains(&Stage::Unit) || chosen.contains(&Stage::Vetting) {
+        let why = "it makes keys and signatures as sites do";
+        missing.extend(of_debian("openssl", "version", "openssl", why));
+    }
+    if chosen.contains(&Stage::Vetting) {
+        missing.extend(of_debian(
+            "jq",
+            "--version",
+            "jq",
+            "the walk of publishing writes its catalogue with it",
         ));
     }
     if chosen.contains(&Stage::Page) {
@@ -39,14 +45,14 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
         let why = "the page of plans and plugins in JavaScript are built with it";
         missing.extend(of_debian("npm", "--version", "npm", why));
     }
-    if chosen.iter().any(|stage| stage.needs_servers()) {
-        for (tool, version, package) in [("go", "version", "golang-go"), ("git", "--version", "git")] {
-            if !works(tool, &[version]) {
-                missing.push(format!(
-                    "{tool}: the lab builds its servers with it; `apt-get install {package}`, or see its web site"
-                ));
-            }
-        }
+    let with_servers = chosen.iter().any(|stage| stage.needs_servers());
+    if (with_servers || chosen.contains(&Stage::Unit)) && !works("go", &["version"]) {
+        let why = "servers and plugins in Go are built with it";
+        missing
+            .push(format!("go: {why}; see its web site, because packages of distributions may be too old"));
+    }
+    if with_servers && !works("git", &["--version"]) {
+        missing.push("git: the lab builds its servers with it; `apt-get install git`".to_owned());
     }
     if missing.is_empty() { Ok(()) } else { bail!("something is missing:\n  - {}", missing.join("\n  - ")) }
 }
