@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
+use pivot_core::records::record::Phase;
 use pivot_core::{Key, Side};
 use pivot_engine::{Exit, Failure, Next, Setup, Stop};
 use pivot_memory::MemoryPlace;
@@ -322,4 +323,22 @@ async fn a_copy_and_a_handover_do_not_continue_each_other() {
         assert_eq!(run::resume(resumed).await.unwrap().done.handed_over, handover);
         assert_eq!(stage.source.body(&cluster()).unwrap()["spec"]["paused"], handover);
     }
+}
+
+/// A change that only the deletes find stops the move after its commit.
+#[tokio::test(start_paused = true)]
+async fn changes_during_takeover_stop_before_commit() {
+    let (stage, _files) = taken_over().await;
+    let (source, machine) = (stage.source.clone(), key(CLUSTERS, "Machine", "m0"));
+    // The copies are compared after the first look at the source.
+    stage.target.on_call(move |verb, key| {
+        if verb == "list" && key.group_kind.kind == "Machine" {
+            source.edit(&machine, |body| body["spec"]["version"] = json!("v9")).unwrap();
+        }
+        None
+    });
+    let stop = run::resume(imported(&stage)).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::PartWay, Some(Phase::Copied)), "{stop}");
+    let Failure::Changed { object, fields } = &stop.failure else { panic!("{stop}") };
+    assert_eq!((object, &fields[..]), (&key(CLUSTERS, "Machine", "m0"), &["spec.version".to_owned()][..]));
 }
