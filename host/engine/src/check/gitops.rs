@@ -11,6 +11,7 @@ use pivot_core::messages::grouping::MAX_LISTED_NAMES;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::risk::Risk;
 use pivot_core::{Key, Object, Side};
+use pivot_places::PlaceError;
 
 use crate::base::events::Event;
 use crate::base::job::Job;
@@ -42,10 +43,12 @@ pub(crate) async fn refuse_active_owners(
     let looks = owners.keys().map(|owner| -> Work<'_, (&Key, Lookup)> {
         async move {
             match look_up(job, inventory, Side::Source, std::slice::from_ref(owner)).await {
-                // A tool that was removed may have left a definition whose objects no webhook converts any more.
-                Err(Failure::Place { error, .. })
-                    if error.is_transient() && accepted.contains(&owner.group_kind) =>
+                // A tool that was removed may have left a definition whose objects no webhook converts any more. A server that
+                // asks for fewer requests would answer later.
+                Err(Failure::Place { error: PlaceError::Unavailable(_), .. })
+                    if accepted.contains(&owner.group_kind) =>
                 {
+                    job.used_risks.insert_kinds(Risk::Gitops, [owner.group_kind.clone()]);
                     Ok((owner, Lookup::Unreadable))
                 }
                 lookup => Ok((owner, lookup?)),

@@ -46,12 +46,16 @@ pub(crate) fn stage_with_owner() -> Stage {
     stage
 }
 
-async fn move_with_warnings(stage: &Stage) -> Vec<String> {
-    let warnings = Arc::new(Notes::default());
+async fn move_with_notes(stage: &Stage) -> Arc<Notes> {
+    let notes = Arc::new(Notes::default());
     let mut setup = stage.setup();
-    setup.watcher = warnings.clone();
+    setup.watcher = notes.clone();
     run::start(setup).await.unwrap();
-    warnings.lines_of("owners-unreadable")
+    notes
+}
+
+async fn move_with_warnings(stage: &Stage) -> Vec<String> {
+    move_with_notes(stage).await.lines_of("owners-unreadable")
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,7 +94,9 @@ async fn accepted_owners_need_no_answer() {
     });
     run::start(stage.setup()).await.unwrap_err();
     stage.options.accept.insert_kind(Risk::Gitops, owner().group_kind);
-    assert_eq!(move_with_warnings(&stage).await.len(), 1);
+    let notes = move_with_notes(&stage).await;
+    assert_eq!(notes.lines_of("owners-unreadable").len(), 1);
+    assert!(notes.lines_of("risk-not-needed").is_empty(), "the risk was used");
 }
 
 fn suspend(source: &MemoryPlace, is_suspended: bool) {
