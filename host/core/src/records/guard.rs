@@ -27,6 +27,8 @@ pub const POLICY_KINDS: [(&str, &str); 2] = [
 const PREFIX: &str = "pivot-host-guard-";
 /// Most UIDs in a policy. API servers refuse an expression of more than 100,000 characters.
 pub const MAX_SCALED: usize = 2000;
+/// True in a request to scale. An object of the group `autoscaling` that moves is of another kind.
+const IS_SCALE: &str = "request.kind.group == 'autoscaling' && request.kind.kind == 'Scale'";
 /// Users of Kubernetes' own controllers, which collect garbage and empty namespaces.
 const COLLECTORS: [&str; 3] = [
     "system:serviceaccount:kube-system:generic-garbage-collector",
@@ -142,7 +144,7 @@ pub fn policy_manifest(
                  request.options.fieldManager != '{FIELD_MANAGER}'"
             )},
             {"name": "of-this-move", "expression": format!(
-                "request.operation == 'CREATE' || request.kind.group == 'autoscaling' || has(oldObject.metadata.annotations) && \
+                "request.operation == 'CREATE' || {IS_SCALE} || has(oldObject.metadata.annotations) && \
                  '{UNDO}' in oldObject.metadata.annotations && oldObject.metadata.annotations['{UNDO}'].contains('{move_id}'){except_pokes}"
             )},
         ],
@@ -159,7 +161,7 @@ fn manifest(kind: &str, side: Side, move_id: &str, spec: Value) -> Value {
 /// Keeps `spec.paused`, the undo annotation, and each annotation that it names: those that the move or a plugin set.
 fn stays_paused() -> String {
     format!(
-        "request.kind.group == 'autoscaling' || request.operation != 'CREATE' && has(object.metadata.annotations) && \
+        "{IS_SCALE} || request.operation != 'CREATE' && has(object.metadata.annotations) && \
          oldObject.metadata.annotations.all(name, \
          name != '{UNDO}' && !oldObject.metadata.annotations['{UNDO}'].contains('\"' + name + '\"') || \
          name in object.metadata.annotations && object.metadata.annotations[name] == oldObject.metadata.annotations[name]) && \
@@ -178,7 +180,7 @@ fn keeps_content(content: &CommittedContent<'_>) -> String {
     format!(
         "request.operation == 'CREATE' || request.userInfo.username in {} || \
          has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in {}) || \
-         (request.kind.group == 'autoscaling' ? !(oldObject.metadata.uid in {}) : \
+         ({IS_SCALE} ? !(oldObject.metadata.uid in {}) : \
          !has(oldObject.spec) || has(object.spec) && (object.spec == oldObject.spec || \
          has(object.spec.paused) && object.spec.paused == true && \
          (!has(oldObject.spec.paused) || oldObject.spec.paused != true)))",
@@ -254,7 +256,7 @@ mod tests {
                     "name": "by-others"
                   },
                   {
-                    "expression": "request.operation == 'CREATE' || request.kind.group == 'autoscaling' || has(oldObject.metadata.annotations) && 'pivot-host.io/undo' in oldObject.metadata.annotations && oldObject.metadata.annotations['pivot-host.io/undo'].contains('1-a')",
+                    "expression": "request.operation == 'CREATE' || {IS_SCALE} || has(oldObject.metadata.annotations) && 'pivot-host.io/undo' in oldObject.metadata.annotations && oldObject.metadata.annotations['pivot-host.io/undo'].contains('1-a')",
                     "name": "of-this-move"
                   }
                 ],
@@ -296,7 +298,7 @@ mod tests {
                 },
                 "validations": [
                   {
-                    "expression": "request.kind.group == 'autoscaling' || request.operation != 'CREATE' && has(object.metadata.annotations) && oldObject.metadata.annotations.all(name, name != 'pivot-host.io/undo' && !oldObject.metadata.annotations['pivot-host.io/undo'].contains('\"' + name + '\"') || name in object.metadata.annotations && object.metadata.annotations[name] == oldObject.metadata.annotations[name]) && (!has(oldObject.spec) || !has(oldObject.spec.paused) || oldObject.spec.paused != true || has(object.spec) && has(object.spec.paused) && object.spec.paused == true)",
+                    "expression": "{IS_SCALE} || request.operation != 'CREATE' && has(object.metadata.annotations) && oldObject.metadata.annotations.all(name, name != 'pivot-host.io/undo' && !oldObject.metadata.annotations['pivot-host.io/undo'].contains('\"' + name + '\"') || name in object.metadata.annotations && object.metadata.annotations[name] == oldObject.metadata.annotations[name]) && (!has(oldObject.spec) || !has(oldObject.spec.paused) || oldObject.spec.paused != true || has(object.spec) && has(object.spec.paused) && object.spec.paused == true)",
                     "message": "move 1-a of pivot-host is under way and paused this object: continue the move with `pivot-host resume`, or, before the commit, undo it with `pivot-host rollback`; to remove this guard, in this cluster: kubectl delete --ignore-not-found validatingadmissionpolicybindings,validatingadmissionpolicies pivot-host-guard-1-a",
                     "reason": "Forbidden"
                   }
@@ -340,7 +342,7 @@ mod tests {
         assert_eq!(spec["matchConditions"], before["spec"]["matchConditions"]);
         assert_eq!(spec["validations"][0], before["spec"]["validations"][0]);
         assert_eq!(spec["matchConstraints"]["resourceRules"][0]["resources"], json!(["*", "*/scale"]));
-        expect![[r#"request.operation == 'CREATE' || request.userInfo.username in ["system:serviceaccount:kube-system:generic-garbage-collector","system:serviceaccount:kube-system:namespace-controller","system:kube-controller-manager"] || has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in ["system:serviceaccounts:capi-system","system:serviceaccounts:capm3-system"]) || (request.kind.group == 'autoscaling' ? !(oldObject.metadata.uid in ["uid-of-MachineDeployment","uid-of-KubeadmControlPlane"]) : !has(oldObject.spec) || has(object.spec) && (object.spec == oldObject.spec || has(object.spec.paused) && object.spec.paused == true && (!has(oldObject.spec.paused) || oldObject.spec.paused != true)))"#]]
+        expect![[r#"request.operation == 'CREATE' || request.userInfo.username in ["system:serviceaccount:kube-system:generic-garbage-collector","system:serviceaccount:kube-system:namespace-controller","system:kube-controller-manager"] || has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in ["system:serviceaccounts:capi-system","system:serviceaccounts:capm3-system"]) || ({IS_SCALE} ? !(oldObject.metadata.uid in ["uid-of-MachineDeployment","uid-of-KubeadmControlPlane"]) : !has(oldObject.spec) || has(object.spec) && (object.spec == oldObject.spec || has(object.spec.paused) && object.spec.paused == true && (!has(oldObject.spec.paused) || oldObject.spec.paused != true)))"#]]
             .assert_eq(spec["validations"][1]["expression"].as_str().unwrap());
         let message = spec["validations"][1]["message"].as_str().unwrap();
         assert!(message.contains("--field-manager pivot-host") && message.ends_with(&refusal_text("1-a")));
