@@ -177,16 +177,23 @@ impl ReturnOffers {
     /// Deletes what the agent kept while its administrator allowed moves back, once no move out of the cluster needs it. Waits while
     /// the cluster doesn't answer.
     pub(crate) async fn forget_consent(&self) {
+        let (namespace, name) = (&self.record_namespace, CONSENT);
+        let mut logged = None;
         loop {
-            match self.delete_unneeded_consent().await {
+            let reason = match self.delete_unneeded_consent().await {
                 Ok(true) => return,
-                Err(error) if !error.is_transient() => {
-                    let (namespace, name) = (&self.record_namespace, CONSENT);
+                Ok(false) => "a move out of the cluster is under way".to_owned(),
+                Err(error) if error.is_transient() => error.to_string(),
+                Err(error) => {
                     tracing::warn!(%error, "delete ConfigMap {namespace}/{name}: it allows a move back that the agent no longer allows");
                     return;
                 }
-                _ => sleep(READ_PAUSE).await,
+            };
+            if logged.as_ref() != Some(&reason) {
+                tracing::info!(reason, "ConfigMap {namespace}/{name} still allows a move back");
+                logged = Some(reason);
             }
+            sleep(READ_PAUSE).await;
         }
     }
 
