@@ -2,6 +2,8 @@
 //!
 //! `plugin check`, `plugin test` and `plugin run` read the same format: docs/schemas/plugin-scene.json.
 
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::sample_objects::build_object;
 use super::scene_fields::SceneFields;
 use crate::exit::Result;
+use crate::private_file::PrivateFile;
 
 const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "PluginScene";
@@ -171,8 +174,21 @@ impl SceneFile {
         if answers(&written.calls) != answers(&self.calls) {
             return Err("an answer can't be written as YAML: write the scene in JSON".to_owned());
         }
-        std::fs::write(&self.path, text).map_err(|error| error.to_string())
+        replace_file(&self.path, &text)
     }
+}
+
+/// Replaces a file's content whole or not at all. A link keeps its target, and the file its permissions.
+fn replace_file(path: &Path, text: &str) -> Result<(), String> {
+    let io = |error: std::io::Error| error.to_string();
+    let path = path.canonicalize().map_err(io)?;
+    let permissions = fs::metadata(&path).map_err(io)?.permissions();
+    let file = PrivateFile::reserve(&path, "the scene", std::iter::empty())?;
+    let write = |file: &mut File| {
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(permissions)
+    };
+    file.write_with(write).map_err(io)
 }
 
 fn replace_json_calls(text: &str, calls: &[SceneCall]) -> Result<String, String> {
@@ -267,11 +283,27 @@ pub(super) fn find_object<'a>(hook: Hook, name: &str, scene: &'a Scene) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     const SCENE: &str = "apiVersion: pivot-host.io/v1alpha1\nkind: PluginScene\nsource:\n\
         - {apiVersion: test.io/v2, kind: Host, metadata: {name: h, namespace: lab}}\n# the calls\ncalls:\n\
         - hook: hold\n  object: Host lab/h\n\n# the rest\nprobes:\n  tcp 10.0.0.1:80: {error: unreachable}\n";
+
+    #[test]
+    fn target_of_a_link_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, link] = ["a.yaml", "link.yaml"].map(|name| dir.path().join(name));
+        fs::write(&file, "before").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink("a.yaml", &link).unwrap();
+        replace_file(&link, "after").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no other file is left");
+    }
 
     fn parse(text: &str) -> Result<SceneFile, String> {
         SceneFile::parse(Path::new("a.yaml"), "a.yaml", text.as_bytes())
