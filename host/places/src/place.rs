@@ -251,6 +251,11 @@ impl PlaceError {
         matches!(self, Self::TooManyRequests { .. } | Self::Unavailable(_))
     }
 
+    /// Returns true if an admission webhook refused the request. The texts are the API server's.
+    pub fn is_webhook_refusal(&self) -> bool {
+        matches!(self, Self::Forbidden(text) | Self::Invalid(text) if text.contains("admission webhook \""))
+    }
+
     /// Returns the pause that the server asks for before the next request.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

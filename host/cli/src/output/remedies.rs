@@ -51,6 +51,11 @@ pub(crate) fn name_kubeconfigs(mut stop: Stop, flags: &Both<Vec<String>>, is_dir
 /// Returns remedies of a stop: first commands that show more, then the engine's proposals.
 pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
     let first = match &stop.failure {
+        // No permission helps.
+        Failure::Place { error, .. } if error.is_webhook_refusal() => vec![
+            "do what the webhook's message asks for; if it names an object that is gone, wait until its controller has noticed that"
+                .into(),
+        ],
         Failure::Place { side, error: PlaceError::Forbidden(_), .. } => {
             vec![Remedy::GrantRights { side: *side }, Remedy::NameOtherUser { side: *side }]
         }

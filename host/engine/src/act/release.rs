@@ -43,6 +43,7 @@ use crate::base::plugins::calls;
 use crate::base::requests::MAX_ROUNDS;
 use crate::base::requests::dataflow::{self, NodeRole, Parts};
 use crate::base::requests::side_by_side::{OBJECTS, Work};
+use crate::base::requests::webhooks::outlast_refusals;
 
 /// Largest number of patched objects whose delete is not sent yet.
 const AHEAD: usize = 64;
@@ -206,7 +207,8 @@ async fn prepare_delete(job: &Job, entry: &Entry, then: Option<&Object>) -> Resu
         if entry.last {
             merge::apply_patch(&mut patch, &json!({"metadata": {"ownerReferences": []}}));
         }
-        match job.source.patch(&kind, &entry.key, &patch).await {
+        let prepare = || job.source.patch(&kind, &entry.key, &patch);
+        match outlast_refusals(&job.halter, prepare).await {
             Ok(object) => {
                 // A webhook may have put one back.
                 let finalizers_back = !object.meta.finalizers.is_empty();
@@ -245,7 +247,8 @@ async fn delete_prepared(
     for _ in 0..MAX_ROUNDS {
         let preconditions =
             Preconditions { uid: Some(entry.uid.clone()), resource_version: Some(resource_version.clone()) };
-        match job.source.delete(&kind, &entry.key, preconditions).await {
+        let delete = || job.source.delete(&kind, &entry.key, preconditions.clone());
+        match outlast_refusals(&job.halter, delete).await {
             Ok(()) if finalizers_back => return strip_finalizers(job, &kind, entry).await,
             Ok(()) => {
                 job.report_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);

@@ -12,3 +12,4 @@ pub(crate) mod reports;
 pub(crate) mod side;
 pub(crate) mod side_by_side;
 pub(crate) mod wait;
+pub(crate) mod webhooks;

@@ -150,5 +150,6 @@ mod unneeded;
 mod unruly;
 #[cfg(test)]
 mod weaknesses;
+mod webhooks;
 #[cfg(test)]
 mod whole;

@@ -271,6 +271,14 @@ fn failures() -> String {
         Failure::SeveralClusters(vec![capi("Cluster", "edge")]),
         place(None),
         place(Some(machine())),
+        Failure::Place {
+            side: Side::Source,
+            doing: "releasing".into(),
+            object: Some(Box::new(machine())),
+            error: PlaceError::Forbidden(
+                "admission webhook \"v.example.io\" denied the request: it is used".into(),
+            ),
+        },
         Failure::Unreachable {
             side: Side::Target,
             place: "https://10.0.0.1:6443".into(),
