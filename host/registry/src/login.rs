@@ -26,10 +26,15 @@ fn credential_files() -> Vec<PathBuf> {
     docker.map(|dir| dir.join("config.json")).into_iter().chain(podman).collect()
 }
 
-/// A user and a password.
-pub(crate) struct Login {
-    user: String,
-    password: String,
+/// What a user has logged in with. It can't be printed.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Login {
+    Password {
+        user: String,
+        password: String,
+    },
+    /// A token that a token server exchanges for others, as Azure's registries give it.
+    IdentityToken(String),
 }
 
 impl Login {
@@ -51,10 +56,14 @@ impl Login {
             opened => opened.map_err(|error| of(&error))?,
         };
         match get_credential_from_reader(BufReader::new(reader), host) {
-            Ok(DockerCredential::UsernamePassword(user, password)) if user != IDENTITY => {
-                Ok(Some(Self { user, password }))
+            // A helper has no other way to say so.
+            Ok(DockerCredential::UsernamePassword(user, token)) if user == IDENTITY => {
+                Ok(Some(Self::IdentityToken(token)))
             }
-            Ok(_) => Err(of(&"it has an identity token, which this program can't use")),
+            Ok(DockerCredential::UsernamePassword(user, password)) => {
+                Ok(Some(Self::Password { user, password }))
+            }
+            Ok(DockerCredential::IdentityToken(token)) => Ok(Some(Self::IdentityToken(token))),
             Err(CredentialRetrievalError::NoCredentialConfigured) => Ok(None),
             // The words of all helpers for it; they have no other way to say so.
             Err(CredentialRetrievalError::HelperFailure { stdout, .. })
@@ -73,9 +82,14 @@ impl Login {
         }
     }
 
-    /// The value of the header for it.
-    pub(crate) fn to_header(&self) -> String {
-        format!("Basic {}", STANDARD.encode(format!("{}:{}", self.user, self.password)))
+    /// The value of the header for it; none if only a token server takes it.
+    pub(crate) fn to_header(&self) -> Option<String> {
+        match self {
+            Self::Password { user, password } => {
+                Some(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+            }
+            Self::IdentityToken(_) => None,
+        }
     }
 }
 
@@ -117,15 +131,37 @@ impl Challenge {
     }
 }
 
-/// Returns the address to ask for a token. The registry names the token server. This program chooses the scope and ignores the
-/// registry's.
-pub(crate) fn token_address(realm: &str, service: Option<&str>, name: &str, push: bool) -> String {
-    let encoded = |text: &str| utf8_percent_encode(text, KEPT).to_string();
-    let actions = if push { "pull,push" } else { "pull" };
-    let scope = encoded(&format!("repository:{name}:{actions}"));
-    let join = if realm.contains('?') { '&' } else { '?' };
-    let service = service.map(|service| format!("service={}&", encoded(service))).unwrap_or_default();
-    format!("{realm}{join}{service}scope={scope}")
+/// A request for a token, which a token server gives for one repository. This program chooses the scope and ignores the registry's.
+#[derive(PartialEq, Eq)]
+pub(crate) struct TokenRequest {
+    pub(crate) address: String,
+    pub(crate) authorization: Option<String>,
+    /// A form, which is sent as a POST.
+    pub(crate) form: Option<String>,
+}
+
+impl TokenRequest {
+    /// `realm` is the token server that the registry names.
+    pub(crate) fn new(
+        realm: &str,
+        service: Option<&str>,
+        (name, push): (&str, bool),
+        login: Option<&Login>,
+    ) -> Self {
+        let encoded = |text: &str| utf8_percent_encode(text, KEPT).to_string();
+        let actions = if push { "pull,push" } else { "pull" };
+        let scope = encoded(&format!("repository:{name}:{actions}"));
+        let service = service.map(|service| format!("service={}&", encoded(service))).unwrap_or_default();
+        let query = format!("{service}scope={scope}");
+        if let Some(Login::IdentityToken(token)) = login {
+            let token = encoded(token);
+            let form = format!("grant_type=refresh_token&client_id=pivot-host&{query}&refresh_token={token}");
+            return Self { address: realm.to_owned(), authorization: None, form: Some(form) };
+        }
+        let join = if realm.contains('?') { '&' } else { '?' };
+        let authorization = login.and_then(Login::to_header);
+        Self { address: format!("{realm}{join}{query}"), authorization, form: None }
+    }
 }
 
 #[cfg(test)]
@@ -162,26 +198,25 @@ mod tests {
         let file = dir.path().join("config.json");
         let kept = |text: &str| {
             std::fs::write(&file, text).unwrap();
-            Login::load_from(&file, "r.example").map(|login| login.map(|login| login.to_header()))
+            Login::load_from(&file, "r.example")
         };
         // "me:it:self"
         let auth = r#"{"auths":{"r.example":{"auth":"bWU6aXQ6c2VsZg=="}}}"#;
-        assert_eq!(kept(auth).unwrap().unwrap(), "Basic bWU6aXQ6c2VsZg==");
-        assert_eq!(kept(r#"{"auths":{"other.example":{"auth":"bWU6aXQ="}}}"#), Ok(None));
-        assert_eq!(kept("{}"), Ok(None));
+        let login = kept(auth).ok().flatten().unwrap();
+        assert_eq!(login.to_header().unwrap(), "Basic bWU6aXQ6c2VsZg==");
+        let token = r#"{"auths":{"r.example":{"identitytoken":"hidden"}}}"#;
+        assert!(kept(token) == Ok(Some(Login::IdentityToken("hidden".into()))));
+        assert!(kept(r#"{"auths":{"other.example":{"auth":"bWU6aXQ="}}}"#) == Ok(None));
+        assert!(kept("{}") == Ok(None));
         for (bad, why) in [
             ("{", "it can't be understood"),
             (r#"{"auths":{"r.example":{"auth":"?"}}}"#, "it can't be understood"),
-            (
-                r#"{"auths":{"r.example":{"identitytoken":"hidden"}}}"#,
-                "an identity token, which this program can't use",
-            ),
             (
                 r#"{"credsStore":"that-nobody-has"}"#,
                 "for r.example can't be started: put it on the PATH, or log in without it",
             ),
         ] {
-            let said = kept(bad).unwrap_err();
+            let said = kept(bad).err().unwrap();
             assert!(said.ends_with(why) && !said.contains("hidden"), "{said}");
         }
         std::fs::remove_file(&file).unwrap();
@@ -190,13 +225,24 @@ mod tests {
 
     #[test]
     fn token_is_for_one_repository_only() {
-        let address = token_address("https://a.example/token", Some("x&scope=all"), "site/plugins", true);
+        let address =
+            |realm, service, push| TokenRequest::new(realm, service, ("site/plugins", push), None).address;
         let scope = "scope=repository%3Asite%2Fplugins%3Apull%2Cpush";
-        assert_eq!(address, format!("https://a.example/token?service=x%26scope%3Dall&{scope}"));
-        let scope = "scope=repository%3Asite%2Fplugins%3Apull";
         assert_eq!(
-            token_address("https://a/t?x=y", None, "site/plugins", false),
-            format!("https://a/t?x=y&{scope}")
+            address("https://a.example/token", Some("x&scope=all"), true),
+            format!("https://a.example/token?service=x%26scope%3Dall&{scope}")
         );
+        let scope = "scope=repository%3Asite%2Fplugins%3Apull";
+        assert_eq!(address("https://a/t?x=y", None, false), format!("https://a/t?x=y&{scope}"));
+    }
+
+    #[test]
+    fn identity_token_is_sent_in_a_form() {
+        let login = Login::IdentityToken("a&b".into());
+        let request = TokenRequest::new("https://a/t", Some("r"), ("site/plugins", false), Some(&login));
+        let form = "grant_type=refresh_token&client_id=pivot-host&service=r&scope=repository%3Asite%2Fplugins%3Apull&refresh_token=a%26b";
+        let expected =
+            TokenRequest { address: "https://a/t".into(), authorization: None, form: Some(form.into()) };
+        assert!(request == expected);
     }
 }

@@ -6,11 +6,13 @@ use http_body_util::Full;
 
 use crate::connection::{Connections, RegistryAnswer, Timeouts};
 use crate::error::{RegistryError, error_codes};
-use crate::login::{Challenge, Login, token_address};
+use crate::login::{Challenge, Login, TokenRequest};
 use crate::reference::RegistryReference;
 
 /// Most redirects of a blob.
 const REDIRECTS: usize = 3;
+/// Media type of a form.
+const FORM: &str = "application/x-www-form-urlencoded";
 /// The largest answer that is read for its error codes, or for a token.
 pub(crate) const SMALL: u64 = 64 << 10;
 
@@ -171,37 +173,58 @@ impl Session {
     }
 
     async fn log_in(&mut self, answer: &RegistryAnswer, what: &'static str) -> Result<(), RegistryError> {
-        let host = self.host().to_owned();
         let header = answer.header(header::WWW_AUTHENTICATE).unwrap_or_default();
         let challenge = Challenge::parse(header)
             .ok_or_else(|| self.bad_answer("a 401 that doesn't say how to log in"))?;
-        let login = Login::load(&host).await?;
-        self.authorization = Some(match challenge {
-            Challenge::Basic => login.ok_or(RegistryError::Unauthorized { host, what })?.to_header(),
-            Challenge::Bearer { realm, service } => {
-                let address = token_address(&realm, service.as_deref(), &self.reference.name, self.push);
-                let uri = self.parse_uri(&address)?;
-                if uri.scheme_str() != Some("https") && !self.is_ours(&uri) {
-                    return Err(self.bad_answer("it wants credentials sent without TLS"));
-                }
-                let mut request = Request::builder().uri(uri).header(header::USER_AGENT, "pivot-host");
-                if let Some(login) = login {
-                    request = request.header(header::AUTHORIZATION, login.to_header());
-                }
-                let request =
-                    request.body(Full::default()).map_err(|_| self.bad_answer("a header that is none"))?;
-                let answer = self.connections.send(request, SMALL, 0).await?;
-                match answer.status {
-                    200 => format!("Bearer {}", self.parse_token(&answer.body)?),
-                    401 | 403 => return Err(RegistryError::Unauthorized { host, what }),
-                    status => {
-                        let said = error_codes(&answer.body);
-                        return Err(RegistryError::Refused { host, what: "give a token", status, said });
-                    }
-                }
-            }
-        });
+        let login = Login::load(self.host()).await?;
+        self.authorization = Some(self.authorize(challenge, login, what).await?);
         Ok(())
+    }
+
+    /// Returns the header that lets this user in.
+    pub(crate) async fn authorize(
+        &self,
+        challenge: Challenge,
+        login: Option<Login>,
+        what: &'static str,
+    ) -> Result<String, RegistryError> {
+        let host = self.host().to_owned();
+        let (realm, service) = match challenge {
+            Challenge::Bearer { realm, service } => (realm, service),
+            Challenge::Basic => {
+                let login = login.ok_or_else(|| RegistryError::Unauthorized { host: host.clone(), what })?;
+                let why = "the stored login is an identity token, and the registry asks for a password";
+                return login
+                    .to_header()
+                    .ok_or_else(|| RegistryError::Credentials { host, why: why.to_owned() });
+            }
+        };
+        let repository = (self.reference.name.as_str(), self.push);
+        let TokenRequest { address, authorization, form } =
+            TokenRequest::new(&realm, service.as_deref(), repository, login.as_ref());
+        let uri = self.parse_uri(&address)?;
+        if uri.scheme_str() != Some("https") && !self.is_ours(&uri) {
+            return Err(self.bad_answer("it wants credentials sent without TLS"));
+        }
+        let mut request = Request::builder().uri(uri).header(header::USER_AGENT, "pivot-host");
+        if let Some(authorization) = authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
+        if form.is_some() {
+            request = request.method(Method::POST).header(header::CONTENT_TYPE, FORM);
+        }
+        let form = Bytes::from(form.unwrap_or_default());
+        let sent = form.len() as u64;
+        let request = request.body(Full::new(form)).map_err(|_| self.bad_answer("a header that is none"))?;
+        let answer = self.connections.send(request, SMALL, sent).await?;
+        match answer.status {
+            200 => Ok(format!("Bearer {}", self.parse_token(&answer.body)?)),
+            401 | 403 => Err(RegistryError::Unauthorized { host, what }),
+            status => {
+                let said = error_codes(&answer.body);
+                Err(RegistryError::Refused { host, what: "give a token", status, said })
+            }
+        }
     }
 
     fn parse_token(&self, body: &[u8]) -> Result<String, RegistryError> {

@@ -10,6 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::connection::Timeouts;
+use crate::login::{Challenge, Login};
+use crate::session::Session;
 use crate::{Registry, RegistryError, RegistryReference};
 
 const PATIENCE: Timeouts = Timeouts {
@@ -74,7 +76,11 @@ async fn answer(mut stream: TcpStream, script: Arc<Script>, heard: Arc<Mutex<Vec
     }
     let head = String::from_utf8(head).unwrap();
     let line = head.lines().next().unwrap().to_owned();
-    heard.lock().unwrap().push(head);
+    let form = head.contains("www-form-urlencoded").then(|| head.split("content-length: ").nth(1)).flatten();
+    let length = form.map_or(0, |rest| rest.lines().next().unwrap().parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.unwrap();
+    heard.lock().unwrap().push(head + &String::from_utf8(body).unwrap());
     let does = script.iter().find(|(word, _)| line.contains(word)).map(|(_, does)| does.clone());
     match does.unwrap_or_else(|| says(404, "", b"")) {
         Does::Says(bytes) => drop(stream.write_all(&bytes).await),
@@ -271,6 +277,25 @@ async fn lying_registry_is_refused_in_time() {
         .collect();
     let wrong: Vec<String> = faults.join_all().await.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test]
+async fn identity_token_is_exchanged_for_another() {
+    let body = b"{\"access_token\":\"abc\"}";
+    let fake = Fake::with(|_| vec![("POST /token ", says(200, "", body))]).await;
+    let reference = RegistryReference::parse(&format!("{}/site/plugins:v1", fake.host)).unwrap();
+    let session = Session::new(reference, true, false, PATIENCE).unwrap();
+    let authorize = |challenge| {
+        session.authorize(challenge, Some(Login::IdentityToken("refresh".into())), "read the manifest")
+    };
+    let realm = format!("http://{}/token", fake.host);
+    let bearer = Challenge::Bearer { realm, service: Some("s".into()) };
+    assert_eq!(authorize(bearer).await.unwrap(), "Bearer abc");
+    let sent = fake.heard();
+    assert!(sent[0].ends_with("&refresh_token=refresh") && !sent[0].contains("authorization"), "{sent:?}");
+    let text = authorize(Challenge::Basic).await.unwrap_err().to_string();
+    assert!(text.contains("is an identity token") && !text.contains("refresh"), "{text}");
+    assert_eq!(fake.heard().len(), 1);
 }
 
 #[tokio::test]
