@@ -7,11 +7,12 @@
 //! - no names on the pages about the code that don't exist, no test that a page names by hand, no table of tests that is not what the
 //!   tests say of themselves;
 //! - no weakness of clusterctl without a test, no mutation of a line that is gone, no test that `test = false` hides;
-//! - no README that is too long, and no more findings of a rule of language than are accepted.
+//! - no README that is too long, no page that the book doesn't list once, and no more findings of a rule of language than are accepted.
 //!
 //! It reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, so this stage takes
 //! about a second. `imports` and `public` document what they can't see.
 
+mod book;
 mod crates;
 mod cycles;
 mod flags;
@@ -135,6 +136,8 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     violations.extend(hidden.iter().cloned());
     let long = readme::violations(root)?;
     violations.extend(long.iter().cloned());
+    let unlisted = book::violations(root)?;
+    violations.extend(unlisted.iter().cloned());
     let unclear = language::violations(root, &FOLDERS)?;
     violations.extend(unclear.iter().cloned());
     if violations.is_empty() {
@@ -144,11 +147,12 @@ pub(crate) fn run(root: &Path, out: &mut dyn FnMut(&str)) -> Result<()> {
     let (unused, named, stale, open) = (unused.len(), named.len(), stale.len(), open.len());
     let (lost, unproven, hidden) = (lost.len(), unproven.len(), hidden.len());
     let (long, unclear, misplaced, asked) = (long.len(), unclear.len(), misplaced.len(), asked.len());
+    let unlisted = unlisted.len();
     bail!(
         "{cycles} import cycles, {upward} imports or modules against the layers of core and the engine, {misplaced} modules in a mod.rs, {asked} wrong numbers of old questions, {unused} unused public items in {CORE}, {named} texts that name a flag, \
          {stale} names on pages that lead nowhere or to a test, {open} weaknesses without a row and a test, \
          {lost} mutations of lines that are gone, {unproven} pages or tags that don't say what tests prove, \
-         {hidden} libraries with tests that never run, {long} limits that the README exceeds, \
+         {hidden} libraries with tests that never run, {long} limits that the README exceeds, {unlisted} wrong entries of the book, \
          {unclear} crates or pages with other findings of a rule of language than are accepted"
     )
 }

@@ -23,6 +23,10 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
         write(&root, page, "");
     }
     write(&root, "README.md", "# A short one\n");
+    let own = files.iter().map(|(file, _)| *file).filter(|file| !PAGES.contains(file));
+    let pages: Vec<&str> =
+        PAGES.into_iter().chain(own).filter_map(|file| file.strip_prefix("docs/")).collect();
+    write(&root, "docs/SUMMARY.md", &summary_of(&pages));
     write(&root, WEAKNESSES, &rows(|number| format!("| W{number} | a | b | no test: it can't fail |")));
     for (file, text) in files {
         write(&root, file, text);
@@ -40,6 +44,11 @@ fn write(root: &TempDir, file: &str, text: &str) {
     let file = root.path().join(file);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(file, text).unwrap();
+}
+
+/// A book that lists these pages.
+fn summary_of(pages: &[&str]) -> String {
+    pages.iter().map(|page| format!("- [A page]({page})\n")).collect()
 }
 
 /// A row for each weakness.
@@ -490,4 +499,22 @@ fn a_long_readme_is_a_violation() {
         "README.md has 1501 words, and may have 1500: move some to a page under docs/",
     ];
     assert_eq!(long, expected.join("\n"));
+}
+
+#[test]
+fn book_lists_each_page_once() {
+    let pages = PAGES.iter().filter_map(|page| page.strip_prefix("docs/")).chain(["a.md", "guides/b.md"]);
+    let pages: Vec<&str> = pages.collect();
+    let report_with = |pages: &[&str]| {
+        let book = summary_of(pages);
+        report(&[("docs/a.md", ""), ("docs/guides/b.md", ""), ("docs/SUMMARY.md", &book)])
+    };
+    assert_eq!(report_with(&pages), "");
+    let twice: Vec<&str> = pages.iter().copied().chain(["a.md"]).collect();
+    assert_eq!(report_with(&twice), "docs/SUMMARY.md lists docs/a.md 2 times");
+    let other: Vec<&str> =
+        pages.iter().copied().filter(|page| *page != "guides/b.md").chain(["c.md"]).collect();
+    let expected =
+        "docs/SUMMARY.md doesn't list docs/guides/b.md\ndocs/SUMMARY.md lists docs/c.md, which doesn't exist";
+    assert_eq!(report_with(&other), expected);
 }
