@@ -8,8 +8,9 @@ use super::pages::{MORE_THAN_WORDS, commands, page, pages, root};
 use crate::next::tests::by_a_shell;
 
 /// What every server knows.
-const NAMESPACED: [&str; 5] = ["configmaps", "deployments", "leases", "pods", "secrets"];
-const GLOBAL: [&str; 2] = ["nodes", "crd"];
+const NAMESPACED: [&str; 7] =
+    ["configmaps", "deployments", "leases", "pods", "rolebindings", "roles", "secrets"];
+const GLOBAL: [&str; 4] = ["clusterrolebindings", "clusterroles", "crd", "nodes"];
 
 /// The resources of the example's definitions, as `machines.cluster.x-k8s.io`.
 fn defined() -> BTreeSet<String> {
@@ -21,8 +22,8 @@ fn defined() -> BTreeSet<String> {
     texts.flat_map(|text| names(&text)).chain(["pivots.pivot-host.io".to_owned()]).collect()
 }
 
-/// What is wrong with a line, if anything is.
-fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
+/// What is wrong with a line, if anything is. Only a page about removal may delete anything.
+fn wrong(words: &[String], defined: &BTreeSet<String>, may_delete: bool) -> Option<String> {
     let (mut plain, mut side, mut placed, mut file) = (Vec::new(), None, false, false);
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
@@ -31,6 +32,7 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
             "-n" => placed = words.next().is_some(),
             "-A" => placed = true,
             "--show-managed-fields" | "--overwrite" => {}
+            "--all" if may_delete => {}
             "-f" => file = words.next().is_some(),
             word if word.starts_with("--for=") || word.starts_with("--timeout=") => {}
             "-l" | "-o" | "-p" | "--type" if words.next().is_some() => {}
@@ -44,21 +46,27 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
         return Some("it doesn't say which side it is about".to_owned());
     }
     // Where each object goes, its file says.
-    if plain == ["apply"] && file {
+    if file && (plain == ["apply"] || may_delete && plain == ["delete"]) {
         return None;
     }
-    if let ["create", "namespace", _] = plain.as_slice() {
+    if let [verb, "namespace", _] = plain.as_slice()
+        && (*verb == "create" || may_delete && *verb == "delete")
+    {
         return None;
     }
     let waits = plain.first() == Some(&"wait");
     if let (true, Some(what)) = (waits, plain.get_mut(1)) {
         *what = what.split('/').next().unwrap_or_default();
     }
-    let [verb @ ("annotate" | "get" | "label" | "patch" | "wait"), resources, names @ ..] = plain.as_slice()
-    else {
+    let mut verbs =
+        ["annotate", "get", "label", "patch", "wait"].into_iter().chain(may_delete.then_some("delete"));
+    let [verb, resources, names @ ..] = plain.as_slice() else {
         return Some(format!("{plain:?} is not what kubectl is used for here"));
     };
-    if *verb == "get" && !names.is_empty() {
+    if !verbs.any(|known| known == *verb) {
+        return Some(format!("{plain:?} is not what kubectl is used for here"));
+    }
+    if ["delete", "get"].contains(verb) && !names.is_empty() {
         return Some(format!("{names:?} is too much"));
     }
     // Names of definitions are those of resources.
@@ -79,7 +87,8 @@ fn wrong(words: &[String], defined: &BTreeSet<String>) -> Option<String> {
 #[test]
 fn wrong_kubectl_lines_are_found() {
     let defined = BTreeSet::from(["machines.cluster.x-k8s.io".to_owned()]);
-    let wrong = |line: &str| wrong(&by_a_shell(line), &defined);
+    let wrong_on = |line: &str, may_delete| wrong(&by_a_shell(line), &defined, may_delete);
+    let wrong = |line: &str| wrong_on(line, false);
     for good in [
         "kubectl --kubeconfig a.kubeconfig get machines.cluster.x-k8s.io,pods -A -l x -o 'a b'",
         "kubectl --kubeconfig a.kubeconfig get nodes",
@@ -108,6 +117,17 @@ fn wrong_kubectl_lines_are_found() {
     ] {
         assert!(wrong(bad).is_some(), "{bad}");
     }
+    for deletion in [
+        "kubectl --kubeconfig a.kubeconfig delete -f a.yaml",
+        "kubectl --kubeconfig a.kubeconfig delete namespace a",
+        "kubectl --kubeconfig a.kubeconfig delete machines.cluster.x-k8s.io --all -A",
+    ] {
+        assert!(wrong(deletion).is_some(), "{deletion}");
+        assert_eq!(wrong_on(deletion, true), None, "{deletion}");
+    }
+    assert!(
+        wrong_on("kubectl --kubeconfig a.kubeconfig delete machines.cluster.x-k8s.io m -A", true).is_some()
+    );
 }
 
 #[test]
@@ -117,7 +137,8 @@ fn kubectl_lines_name_sides_and_existing_resources() {
     for path in pages() {
         for line in commands(&page(&path), "kubectl") {
             assert!(!line.contains(MORE_THAN_WORDS), "{}: more than words: {line}", path.display());
-            assert_eq!(wrong(&by_a_shell(&line), &defined), None, "{}: {line}", path.display());
+            let may_delete = path.ends_with("docs/uninstall.md");
+            assert_eq!(wrong(&by_a_shell(&line), &defined, may_delete), None, "{}: {line}", path.display());
             lines += 1;
         }
     }

@@ -25,14 +25,18 @@ pub(super) fn pages() -> Vec<PathBuf> {
     let guides = fs::read_dir(root.join("docs/guides")).unwrap().map(|entry| entry.unwrap().path());
     let mut pages: Vec<_> = [
         "README.md",
+        "docs/air-gap.md",
         "docs/controller.md",
         "docs/directories.md",
         "docs/distributed.md",
         "docs/from-clusterctl.md",
+        "docs/hub-and-spoke.md",
         "docs/moving.md",
         "docs/permissions.md",
         "docs/plans.md",
         "docs/runbook.md",
+        "docs/self-managing.md",
+        "docs/uninstall.md",
     ]
     .iter()
     .map(|page| root.join(page))
