@@ -34,6 +34,7 @@ pub(super) fn pages() -> Vec<PathBuf> {
         "docs/moving.md",
         "docs/permissions.md",
         "docs/plans.md",
+        "docs/protection.md",
         "docs/runbook.md",
         "docs/self-managing.md",
         "docs/uninstall.md",
