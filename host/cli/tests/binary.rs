@@ -16,6 +16,10 @@ mod schemas;
 mod servers;
 
 #[cfg(test)]
+#[path = "binary/tutorial.rs"]
+mod tutorial;
+
+#[cfg(test)]
 mod example {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;

@@ -37,6 +37,7 @@ pub(super) fn pages() -> Vec<PathBuf> {
         "docs/protection.md",
         "docs/runbook.md",
         "docs/self-managing.md",
+        "docs/tutorial.md",
         "docs/uninstall.md",
     ]
     .iter()
