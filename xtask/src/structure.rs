@@ -7,7 +7,8 @@
 //! - no names on the pages about the code that don't exist, no test that a page names by hand, no table of tests that is not what the
 //!   tests say of themselves;
 //! - no weakness of clusterctl without a test, no mutation of a line that is gone, no test that `test = false` hides;
-//! - no README that is too long, no page that the book doesn't list once, and no more findings of a rule of language than are accepted.
+//! - no page that the book doesn't list once;
+//! - no README that is too long, and no more findings of a rule of language than are accepted.
 //!
 //! It reads the sources as tokens and resolves names as far as the text alone allows; nothing is compiled, so this stage takes
 //! about a second. `imports` and `public` document what they can't see.
