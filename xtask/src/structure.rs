@@ -20,6 +20,8 @@ mod flags;
 mod imports;
 mod language;
 mod layers;
+#[cfg(test)]
+mod message_pages;
 mod mutations;
 mod old_questions;
 mod pages;

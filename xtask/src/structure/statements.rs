@@ -19,12 +19,13 @@ const CONNECTING: [(&str, &str); 5] = [
 /// Libraries that open connections.
 const CLIENTS: [&str; 5] = ["hyper", "hyper-util", "kube", "reqwest", "tokio-rustls"];
 /// Texts in which operators look for advice.
-const ADVICE: [&str; 4] =
-    ["docs/runbook.md", TROUBLESHOOTING, "host/cli/src/output/tests/messages.txt", TEXTS];
-/// Page that lists messages with what to do about each.
-const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
-/// All texts of the program.
-const TEXTS: &str = "host/cli/src/output/tests/texts.txt";
+const ADVICE: [&str; 5] = [
+    "docs/runbook.md",
+    "docs/refusals.md",
+    "docs/troubleshooting.md",
+    "host/cli/src/output/tests/messages.txt",
+    "host/cli/src/output/tests/texts.txt",
+];
 
 /// Returns a violation for each pair of statements that contradict each other.
 fn violations(root: &Path) -> Result<Vec<String>> {
@@ -55,7 +56,6 @@ fn violations(root: &Path) -> Result<Vec<String>> {
     }
     let one_release = page("docs/versions.md")?.contains("Both sides run the same release of Cluster API.");
     let guide = unwrap_lines(&page("docs/guides/cluster-to-cluster.md")?);
-    violations.extend(unknown_messages(&page(TROUBLESHOOTING)?, &page(TEXTS)?));
     if guide.contains("mixed releases of Cluster API are not in the [tested matrix](../versions.md)")
         != one_release
     {
@@ -79,16 +79,6 @@ fn unsafe_advice(text: &str) -> Vec<String> {
         }
     }
     found
-}
-
-/// Returns the messages in the first column of the page's tables that the program doesn't have.
-fn unknown_messages(page: &str, texts: &str) -> Vec<String> {
-    let first_cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
-    let messages = first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
-    messages
-        .filter(|message| !texts.contains(message))
-        .map(|message| format!("{TROUBLESHOOTING}: the program doesn't say {message:?}"))
-        .collect()
 }
 
 /// Returns the ports in the help of the services' flags that the threat model leaves out.
@@ -161,13 +151,6 @@ fn advice_to_delete_by_hand_is_found() {
     for good in ["Never delete it by hand.", "Don't unpause it by hand.", "pause it by hand", "delete DIR"] {
         assert_eq!(unsafe_advice(good), Vec::<String>::new(), "{good}");
     }
-}
-
-#[test]
-fn unknown_messages_are_found() {
-    let page = "| message | do this |\n|---|---|\n| `no answer`, `lost it` | `wait` |\n`other`\n";
-    let expected = ["docs/troubleshooting.md: the program doesn't say \"lost it\""];
-    assert_eq!(unknown_messages(page, "no answer from {}\n"), expected);
 }
 
 #[test]
