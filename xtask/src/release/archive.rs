@@ -31,8 +31,10 @@ pub(super) const CONTAINERFILE: &str = "share/pivot-host/Containerfile";
 /// Folder of the contract, as text and as a package.
 pub(super) const CONTRACT: &str = "share/pivot-host/wit";
 pub(super) const DOCUMENTS: &str = "share/doc/pivot-host";
+/// A vendor who has only the archive can follow this page.
+pub(super) const VENDORS_PAGE: &str = "docs/go-plugin.md";
 /// Its documents: those of the work tree, and those that are written here.
-const COPIED: [&str; 3] = ["README.md", "CHANGELOG.md", "LICENSE"];
+const COPIED: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE", VENDORS_PAGE];
 pub(super) const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
 pub(super) const PARTS: &str = "sbom.cdx.json";
 /// How the names of those of plugins end.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use super::archive::{
     COMPLETIONS, CONTAINERFILE, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN,
-    PLUGINS, PREFIX, SUMS, VERSION, installed_plugins,
+    PLUGINS, PREFIX, SUMS, VENDORS_PAGE, VERSION, installed_plugins,
 };
 use super::image::Image;
 use super::place::{Place, copy_folder};
@@ -98,6 +98,7 @@ fn is_complete(prefix: &Path, empty: &Place) -> Result<()> {
     has("the README", &read(&documents.join("README.md"))?, "# pivot-host")?;
     has("the changes", &read(&documents.join("CHANGELOG.md"))?, "# Changelog")?;
     has("the licence", &read(&documents.join("LICENSE"))?, "Apache License")?;
+    has("the page for vendors", &read(&documents.join(VENDORS_PAGE))?, "\npivot-host plugin bundle ")?;
     has("the licences of others", &read(&documents.join(LICENCES))?, "\n  wasmtime ")?;
     let contract = prefix.join(CONTRACT);
     has("the contract", &read(&contract.join("provider.wit"))?, "\npackage pivot:provider@")?;

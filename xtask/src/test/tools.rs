@@ -25,6 +25,10 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
             "groff-base",
             "the pages of the manual are read by it",
         ));
+        missing.extend(of_debian("jq", "--version", "jq", "vendors read documents with it"));
+        if !works("go", &["version"]) {
+            missing.push("go: plugins in Go are built with Go 1.25 or later; see its web site".to_owned());
+        }
     }
     if chosen.contains(&Stage::Unit) || chosen.contains(&Stage::Vetting) {
         let why = "it makes keys and signatures as sites do";

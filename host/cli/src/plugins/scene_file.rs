@@ -269,7 +269,13 @@ fn read_call(index: usize, call: Value, scene: &Scene) -> Result<SceneCall, Stri
         (_, _, None) => Err(format!("{object}: the field is missing; the hook is called for an object")),
         (_, _, Some(name)) => match find_object(hook, name, scene) {
             Some(_) => Ok(call),
-            None => Err(format!("{object}: the scene has no object {name:?}; write `KIND NAMESPACE/NAME`")),
+            None => {
+                let first = scene.source.iter().chain(&scene.target).next();
+                let example = first.map(|object| format!(", as in `{}`", object.key())).unwrap_or_default();
+                Err(format!(
+                    "{object}: the scene has no object {name:?}; write `KIND NAMESPACE/NAME` without a group{example}"
+                ))
+            }
         },
     }
 }
@@ -323,7 +329,7 @@ mod tests {
             (
                 "object: Host lab/h",
                 "object: Host lab/i",
-                "calls[0].object: the scene has no object \"Host lab/i\"",
+                "calls[0].object: the scene has no object \"Host lab/i\"; write `KIND NAMESPACE/NAME` without a group, as in `Host lab/h`",
             ),
             ("object: Host lab/h", "point: before-pause", "calls[0].point: only a check"),
             ("hook: hold", "hook: check", "calls[0].point: the field is missing"),
