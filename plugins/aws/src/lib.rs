@@ -12,6 +12,8 @@ const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io";
 const ROLE: Kind = Kind::new(INFRASTRUCTURE, "AWSClusterRoleIdentity");
 const STATIC: Kind = Kind::new(INFRASTRUCTURE, "AWSClusterStaticIdentity");
 const ROSA: Kind = Kind::new(CONTROL_PLANE, "ROSAControlPlane");
+const ROSA_NETWORK: Kind = Kind::new(INFRASTRUCTURE, "ROSANetwork");
+const ROSA_ROLES: Kind = Kind::new(INFRASTRUCTURE, "ROSARoleConfig");
 
 /// The provider creates the only AWSClusterControllerIdentity in each management cluster.
 const IDENTITIES: &[(&str, Target)] = &[
@@ -25,6 +27,8 @@ const TABLE: &[Reference] = &[
             Kind::new(INFRASTRUCTURE, "AWSCluster"),
             Kind::new(CONTROL_PLANE, "AWSManagedControlPlane"),
             ROSA,
+            ROSA_NETWORK,
+            ROSA_ROLES,
         ],
         parent: "spec.identityRef",
         name: "name",
@@ -46,8 +50,17 @@ const TABLE: &[Reference] = &[
         to: &[("", Target::share(SECRET, Place::Namespace("capa-system")))],
     },
     Reference {
-        from: &[ROSA],
+        from: &[ROSA, ROSA_ROLES],
         parent: "spec.credentialsSecretRef",
+        name: "name",
+        decides: "",
+        to: &[("", SHARED_SECRET)],
+    },
+    // No relation to the ROSANetwork and the ROSARoleConfig of a control plane: their controllers ignore the pause, and delete what
+    // is in AWS.
+    Reference {
+        from: &[ROSA],
+        parent: "spec.externalAuthProviders[].oidcClients[].clientSecret",
         name: "name",
         decides: "",
         to: &[("", SHARED_SECRET)],

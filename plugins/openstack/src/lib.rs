@@ -8,6 +8,8 @@ mod tests;
 
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 const IDENTITY: Kind = Kind::new(INFRASTRUCTURE, "OpenStackClusterIdentity");
+const CLUSTER: Kind = Kind::new(INFRASTRUCTURE, "OpenStackCluster");
+const CLUSTER_TEMPLATE: Kind = Kind::new(INFRASTRUCTURE, "OpenStackClusterTemplate");
 const MACHINE: Kind = Kind::new(INFRASTRUCTURE, "OpenStackMachine");
 const SERVER: Kind = Kind::new(INFRASTRUCTURE, "OpenStackServer");
 const TEMPLATE: Kind = Kind::new(INFRASTRUCTURE, "OpenStackMachineTemplate");
@@ -23,14 +25,14 @@ const POOLS: &[(&str, Target)] = &[("OpenStackFloatingIPPool", Target::need(POOL
 
 const TABLE: &[Reference] = &[
     Reference {
-        from: &[Kind::new(INFRASTRUCTURE, "OpenStackCluster"), MACHINE, SERVER, POOL],
+        from: &[CLUSTER, MACHINE, SERVER, POOL],
         parent: "spec.identityRef",
         name: "name",
         decides: "spec.identityRef.type",
         to: IDENTITIES,
     },
     Reference {
-        from: &[TEMPLATE],
+        from: &[CLUSTER_TEMPLATE, TEMPLATE],
         parent: "spec.template.spec.identityRef",
         name: "name",
         decides: "spec.template.spec.identityRef.type",
@@ -55,6 +57,21 @@ const TABLE: &[Reference] = &[
         parent: "spec.template.spec.floatingIPPoolRef",
         name: "name",
         decides: "spec.template.spec.floatingIPPoolRef.kind",
+        to: POOLS,
+    },
+    // The provider ignores the identity of a bastion: it uses the identity of the cluster.
+    Reference {
+        from: &[CLUSTER],
+        parent: "spec.bastion.spec.floatingIPPoolRef",
+        name: "name",
+        decides: "spec.bastion.spec.floatingIPPoolRef.kind",
+        to: POOLS,
+    },
+    Reference {
+        from: &[CLUSTER_TEMPLATE],
+        parent: "spec.template.spec.bastion.spec.floatingIPPoolRef",
+        name: "name",
+        decides: "spec.template.spec.bastion.spec.floatingIPPoolRef.kind",
         to: POOLS,
     },
 ];

@@ -29,7 +29,7 @@ use crate::{GroupKind, Key, Object, OwnerReference, Side};
 mod table;
 mod zones;
 
-use table::{ANNOTATIONS, BOOTSTRAP, INFRASTRUCTURE, NamedKind, find_rows};
+use table::{ANNOTATIONS, BOOTSTRAP, INFRASTRUCTURE, NamedKind, find_rows, is_unpausable};
 
 /// Code of the refusal.
 const WOULD_DANGLE: &str = "would-dangle";
@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
             remedies.push(Remedy::AlsoCopy { part: Part::of_object(&key) });
         }
         let moves = key.namespace.as_ref().is_none_or(|namespace| self.plan.moving.contains(namespace));
-        if moves && object.kind.is_always_read() {
+        if moves && object.kind.is_always_read() && !is_unpausable(&key.group_kind) {
             let label = Kubectl::object(Side::Source, "label", &key, &[&format!("{LABEL_MOVE}=")]);
             remedies.push(Remedy::kubectl("let it move, too: ", label, ""));
         }

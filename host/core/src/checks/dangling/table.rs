@@ -19,6 +19,11 @@ pub(super) const ANNOTATIONS: &str = "metadata.annotations";
 /// Annotation of Azure Service Operator: the Secret with an object's credentials, in the object's namespace.
 const CREDENTIAL_FROM: &str = "serviceoperator.azure.com/credential-from";
 
+/// Kinds whose controllers ignore the pause: copies on both sides would act. Each side needs its own object.
+///
+/// cluster-api-provider-aws, exp/controllers/rosanetwork_controller.go and rosaroleconfig_controller.go, Reconcile.
+const UNPAUSABLE: [&str; 2] = ["ROSANetwork", "ROSARoleConfig"];
+
 /// A field that names an object.
 pub(super) struct Row {
     /// Group of the objects with the field. `*` stands for any beginning.
@@ -144,7 +149,7 @@ const ROWS: &[Row] = &[
         OPENSTACK_IDENTITY,
     ),
     row(
-        &["OpenStackMachineTemplate"],
+        &["OpenStackClusterTemplate", "OpenStackMachineTemplate"],
         "spec.template.spec.identityRef",
         "name",
         "spec.template.spec.identityRef.type",
@@ -166,11 +171,33 @@ const ROWS: &[Row] = &[
         "spec.template.spec.floatingIPPoolRef.kind",
         FLOATING_POOL,
     ),
+    // cluster-api-provider-openstack, controllers/openstackcluster_controller.go, bastionToOpenStackServerSpec: a bastion has the
+    // pool of its specification, and the identity of its cluster
+    row(
+        &["OpenStackCluster"],
+        "spec.bastion.spec.floatingIPPoolRef",
+        "name",
+        "spec.bastion.spec.floatingIPPoolRef.kind",
+        FLOATING_POOL,
+    ),
+    row(
+        &["OpenStackClusterTemplate"],
+        "spec.template.spec.bastion.spec.floatingIPPoolRef",
+        "name",
+        "spec.template.spec.bastion.spec.floatingIPPoolRef.kind",
+        FLOATING_POOL,
+    ),
     // cluster-api-addon-provider-helm, controllers/helmreleaseproxy/helmreleaseproxy_controller.go
     secret_row(GROUP_ADDONS, &["HelmChartProxy", "HelmReleaseProxy"], "spec.credentials.secret"),
     secret_row(GROUP_ADDONS, &["HelmChartProxy", "HelmReleaseProxy"], "spec.tlsConfig.caSecret"),
     // cluster-api-provider-aws, pkg/cloud/scope/session.go, buildProvidersForRef
-    row(&["AWSCluster"], "spec.identityRef", "name", "spec.identityRef.kind", AWS_IDENTITY),
+    row(
+        &["AWSCluster", "ROSANetwork", "ROSARoleConfig"],
+        "spec.identityRef",
+        "name",
+        "spec.identityRef.kind",
+        AWS_IDENTITY,
+    ),
     Row {
         group: CONTROL_PLANE,
         ..row(
@@ -183,6 +210,13 @@ const ROWS: &[Row] = &[
     },
     // cluster-api-provider-aws, pkg/cloud/scope/rosacontrolplane.go, CredentialsSecret
     secret_row(CONTROL_PLANE, &["ROSAControlPlane"], "spec.credentialsSecretRef"),
+    // cluster-api-provider-aws, pkg/cloud/scope/rosaroleconfig.go, CredentialsSecret
+    secret_row(INFRASTRUCTURE, &["ROSARoleConfig"], "spec.credentialsSecretRef"),
+    // cluster-api-provider-aws, controlplane/rosa/controllers/rosacontrolplane_controller.go, reconcileNormal and
+    // reconcileExternalAuthProviders
+    rosa_row("spec.rosaNetworkRef", &[("", InNamespace("ROSANetwork"))]),
+    rosa_row("spec.rosaRoleConfigRef", &[("", InNamespace("ROSARoleConfig"))]),
+    rosa_row("spec.externalAuthProviders[].oidcClients[].clientSecret", ONLY_SECRET),
     row(
         &["AWSClusterRoleIdentity"],
         "spec.sourceIdentityRef",
@@ -216,6 +250,11 @@ const fn secret_row(group: &'static str, kinds: &'static [&'static str], parent:
     Row { group, ..row(kinds, parent, "name", "", ONLY_SECRET) }
 }
 
+/// A row of ROSA's control plane.
+const fn rosa_row(parent: &'static str, referents: &'static [(&'static str, NamedKind)]) -> Row {
+    Row { group: CONTROL_PLANE, ..row(&["ROSAControlPlane"], parent, "name", "", referents) }
+}
+
 impl Row {
     fn is_of_kind(&self, kind: &GroupKind) -> bool {
         let of_group = match self.group.strip_prefix('*') {
@@ -231,6 +270,11 @@ impl Row {
         let decided = decided.and_then(Value::as_str).unwrap_or_default();
         self.referents.iter().find(|(text, _)| *text == decided).map(|(_, named)| *named)
     }
+}
+
+/// Returns true if the controllers of a kind ignore the pause, so that its objects should neither move nor be copied.
+pub(super) fn is_unpausable(kind: &GroupKind) -> bool {
+    UNPAUSABLE.iter().any(|name| kind.is(INFRASTRUCTURE, name))
 }
 
 /// The rows of an object's kind.

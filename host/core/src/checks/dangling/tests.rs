@@ -166,6 +166,20 @@ fn each_row_names_what_is_missing() {
             "Secret ns/x",
         ),
         ("ROSAControlPlane ns/c", json!({"spec": {"credentialsSecretRef": {"name": "x"}}}), "Secret ns/x"),
+        ("ROSAControlPlane ns/c", json!({"spec": {"rosaNetworkRef": {"name": "x"}}}), "ROSANetwork ns/x"),
+        (
+            "ROSAControlPlane ns/c",
+            json!({"spec": {"rosaRoleConfigRef": {"name": "x"}}}),
+            "ROSARoleConfig ns/x",
+        ),
+        (
+            "ROSAControlPlane ns/c",
+            json!({"spec": {"externalAuthProviders": [{"oidcClients": [{"clientSecret": {"name": "x"}}]}]}}),
+            "Secret ns/x",
+        ),
+        ("ROSANetwork ns/n", identity("AWSClusterRoleIdentity", "x"), "AWSClusterRoleIdentity x"),
+        ("ROSARoleConfig ns/r", identity("AWSClusterStaticIdentity", "x"), "AWSClusterStaticIdentity x"),
+        ("ROSARoleConfig ns/r", json!({"spec": {"credentialsSecretRef": {"name": "x"}}}), "Secret ns/x"),
         (
             "AzureASOManagedCluster ns/c",
             json!({"spec": {"resources": [{"metadata": annotations}]}}),
@@ -193,6 +207,11 @@ fn each_row_names_what_is_missing() {
         (
             "OpenStackMachine ns/m",
             json!({"spec": {"floatingIPPoolRef": {"kind": "OpenStackFloatingIPPool", "name": "x"}}}),
+            "OpenStackFloatingIPPool ns/x",
+        ),
+        (
+            "OpenStackCluster ns/c",
+            json!({"spec": {"bastion": {"spec": {"floatingIPPoolRef": {"kind": "OpenStackFloatingIPPool", "name": "x"}}}}}),
             "OpenStackFloatingIPPool ns/x",
         ),
         ("HelmChartProxy ns/h", json!({"spec": {"credentials": {"secret": {"name": "x"}}}}), "Secret ns/x"),
@@ -331,6 +350,13 @@ fn unused_objects_need_nothing() {
         assert_eq!(missing(World::new([template(), (user, names.clone())])), [""; 0], "{user}");
     }
     assert_eq!(missing(World::new([template(), ("MachineDeployment ns/u", names)])), ["Secret ns/x"]);
+    // A class's patches may change the template of a cluster.
+    let pool = json!({"kind": "OpenStackFloatingIPPool", "name": "x"});
+    let spec = json!({"identityRef": {"name": "x"}, "bastion": {"spec": {"floatingIPPoolRef": pool}}});
+    let template = ("OpenStackClusterTemplate ns/t", json!({"spec": {"template": {"spec": spec}}}));
+    let named = json!({"spec": {"infrastructure": {"templateRef": {"kind": "OpenStackClusterTemplate", "name": "t"}}}});
+    let world = World::new([template, ("ClusterClass ns/u", named)]);
+    assert_eq!(missing(world.stays("OpenStackFloatingIPPool ns/x", json!({}))), [""; 0]);
     let from = |list: &str, field: &str| {
         let spec = json!({"template": {"spec": {list: [{field: {"secret": {"name": "x"}}}]}}});
         ("KubeadmConfigTemplate ns/t", json!({"spec": spec}))
@@ -390,6 +416,16 @@ fn remedies_would_bring_the_object() {
     let [doubt, by_hand, _] = words.try_into().unwrap();
     assert!(doubt.starts_with("find out whether the object that names it may use it"), "{doubt}");
     assert_eq!(by_hand, "create it in the target before the move");
+}
+
+/// Controllers would act on both sides.
+#[test]
+fn unpausable_referents_are_not_moved() {
+    let body = json!({"spec": {"rosaNetworkRef": {"name": "x"}}});
+    let world = World::new([("ROSAControlPlane ns/c", body)]).stays("ROSANetwork ns/x", json!({}));
+    let [by_hand, accept] = &*world.refusals()[0].remedies else { panic!() };
+    assert_eq!(by_hand.by_hand().unwrap(), "create it in the target before the move");
+    assert!(matches!(accept, Remedy::AcceptDangling { .. }), "{accept:?}");
 }
 
 /// A name becomes a part of a path.

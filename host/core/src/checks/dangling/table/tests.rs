@@ -3,10 +3,11 @@
 use expect_test::expect_file;
 use serde_json::{Value, json};
 
-use super::{ClusterScoped, InNamespace, NamedKind, ROWS, Row, SecretOfProvider};
+use super::{ClusterScoped, InNamespace, NamedKind, ROWS, Row, SecretOfProvider, UNPAUSABLE};
 
 fn referent(named: NamedKind) -> Value {
     let (kind, place) = match named {
+        InNamespace(kind) if UNPAUSABLE.contains(&kind) => (kind, "stays"),
         InNamespace(kind) => (kind, "own-namespace"),
         ClusterScoped(kind) => (kind, "cluster"),
         SecretOfProvider(_, namespace) => ("Secret", namespace),
