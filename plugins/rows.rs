@@ -9,20 +9,26 @@ use pivot_sdk::{Exported, Kind, Relation};
 use serde_json::{Value, json};
 
 /// Asks for the relations of an object with each field of the plugin's kinds. `left_out` has the referents without a relation.
+///
+/// pivot-host offers the plugin where a row has its name: these must be the rows of its kinds.
 pub(crate) fn assert_rows_related<P: Exported>(left_out: &[&str]) {
     let rows: Vec<Value> = serde_json::from_str(include_str!("references/rows.json")).unwrap();
     let about = P::about();
     let mut unused: BTreeSet<&Kind> = about.kinds.iter().collect();
     for row in &rows {
         let text = |field: &str| row[field].as_str().unwrap();
-        for kind in about.kinds.iter().filter(|kind| has_row(kind, row)) {
+        let of_row: Vec<&Kind> = about.kinds.iter().filter(|kind| has_row(kind, row)).collect();
+        let offered = row["kinds"].as_array().unwrap().len();
+        let is_of_plugin = text("plugin") == about.name;
+        assert_eq!(is_of_plugin, !of_row.is_empty(), "{row}");
+        assert!(!is_of_plugin || offered <= of_row.len(), "the plugin sees only {of_row:?} of {row}");
+        for kind in of_row {
             unused.remove(kind);
             for (decided, referent) in row["referents"].as_object().unwrap() {
                 let is_cluster_scoped = about.reach.iter().any(|reach| reach.kind == *kind);
+                let place = referent["place"].as_str().unwrap();
                 let mut field = json!({text("name"): "x"});
-                let mut place = referent["place"].as_str().unwrap();
-                if is_cluster_scoped && place == "own-namespace" {
-                    place = &about.reach.iter().find(|reach| reach.kind.group.is_empty()).unwrap().namespace;
+                if !["own-namespace", "cluster", "stays"].contains(&place) {
                     field["namespace"] = json!(place);
                 }
                 let field = nest(text("parent"), field);

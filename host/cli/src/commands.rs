@@ -471,7 +471,8 @@ impl<'a> Command<'a> {
         };
         // Each run opens its sides once.
         let flags = self.kubectl_flags.get_or_init(|| opened.kubectl_flags(&self.choices.connection));
-        let options = Options { kubectl_flags: flags.clone(), ..options };
+        let plugin_directory = self.choices.with.directory_name();
+        let options = Options { kubectl_flags: flags.clone(), plugin_directory, ..options };
         let told = watcher.clone();
         Setup {
             sides: opened.sides(),

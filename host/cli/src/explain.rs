@@ -90,7 +90,7 @@ fn explanation_of(risk: Risk) -> Explanation {
         Risk::Dangling => (
             "An object that moves names another one, such as its credentials, which stays and isn't in the target.",
             "The target's controllers can't reconcile the moved object until the other one exists there.",
-            "Copy the object with --also-copy, label it so that it moves, or create it in the target first.",
+            "Copy the object with --also-copy, label it so that it moves, or enable a plugin that brings it along. Or create it in the target first.",
         ),
         Risk::Gitops => (
             "Flux, Argo CD or Sveltos applies an object that moves, and the owner in the source isn't suspended.",

@@ -3,6 +3,7 @@
 //! All output contains text from other sources: [`text`] makes it harmless. The output is built on two writers, so that tests
 //! read the same text as a user. A reader that goes away (`| head`) is no error: the work goes on and further output is dropped.
 
+mod bundled_plugins;
 mod clusters;
 mod describe;
 mod diagnosis;

@@ -19,6 +19,13 @@ pub(crate) struct PluginArgs {
     pub(crate) trust: Option<PathBuf>,
 }
 
+impl PluginArgs {
+    /// Returns the directory as the user named it.
+    pub(crate) fn directory_name(&self) -> Option<String> {
+        self.plugins.as_ref().map(|directory| directory.display().to_string())
+    }
+}
+
 /// What can be done with plugins outside a move.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum PluginVerb {

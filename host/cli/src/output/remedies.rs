@@ -14,6 +14,7 @@ use pivot_engine::{Failure, OneSidedMove, Stop};
 use pivot_places::PlaceError;
 
 use crate::args::to_accept;
+use crate::output::bundled_plugins::{enabling_text, handling_plugin_text};
 
 /// Most objects that are excluded one by one.
 const MAX_LISTED_EXCLUDES: usize = 3;
@@ -193,7 +194,8 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         Remedy::AcceptLoss { kind } => {
             format!("accept the loss: {}", risk_flags(Risk::DependentsLost, [kind]).concat())
         }
-        Remedy::AddPlugin { kind } => format!("add a plugin that handles {kind}{}", bundled_plugin_text(kind)),
+        Remedy::AddPlugin { kind } => format!("add a plugin that handles {kind}{}", handling_plugin_text(kind)),
+        Remedy::EnablePlugin { plugin, directory } => enabling_text(plugin, directory.as_deref()),
         Remedy::MoveWithoutPlugin { kind } => {
             format!("accept the risk: {}", risk_flags(Risk::NoPlugin, [kind]).concat())
         }
@@ -279,27 +281,6 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
 /// The name of a Cluster, as a flag takes it.
 fn quoted_name(cluster: &Key) -> String {
     quote(&ClusterName::from_key(cluster).to_string())
-}
-
-/// Kinds that are dangerous to move, and the plugin of a release that handles each.
-const BUNDLED: [(&str, &str, &str); 1] = [("metal3.io", "BareMetalHost", "metal3-hosts")];
-
-/// The plugins of a release that is unpacked as its instructions say.
-const BUNDLED_PLUGINS: &str = "/usr/local/share/pivot-host/plugins";
-
-/// Names the plugin of a release that handles a kind, and where it is.
-fn bundled_plugin_text(kind: &GroupKind) -> String {
-    let Some((.., plugin)) = BUNDLED.iter().find(|(group, name, _)| kind.is(group, name)) else {
-        return String::new();
-    };
-    // Beside this program, if it was unpacked elsewhere.
-    let program = std::env::current_exe().ok();
-    let beside = program.and_then(|path| Some(path.parent()?.parent()?.join("share/pivot-host/plugins")));
-    let place = beside.filter(|path| path.is_dir()).map(|path| path.display().to_string());
-    format!(
-        " ({plugin}, which a release has: --plugins {})",
-        quote(place.as_deref().unwrap_or(BUNDLED_PLUGINS))
-    )
 }
 
 /// The words that accept a risk for each kind: `--accept dependents-lost=Secret`.
@@ -506,6 +487,7 @@ mod tests {
             Remedy::AcceptDangling { kind: kind() },
             Remedy::AcceptUnseen { kinds: [kind()].into() },
             Remedy::AcceptGitops { kind: kind() },
+            Remedy::EnablePlugin { plugin: "aws".into(), directory: None },
         ]
     }
 
@@ -573,6 +555,7 @@ mod tests {
             Remedy::AcceptDangling { .. } => 58,
             Remedy::AcceptUnseen { .. } => 59,
             Remedy::AcceptGitops { .. } => 60,
+            Remedy::EnablePlugin { .. } => 61,
         }
     }
 

@@ -29,7 +29,8 @@ use crate::{GroupKind, Key, Object, OwnerReference, Side};
 mod table;
 mod zones;
 
-use table::{ANNOTATIONS, BOOTSTRAP, INFRASTRUCTURE, NamedKind, find_rows, is_unpausable};
+use table::find_rows;
+use table::row::{ANNOTATIONS, BOOTSTRAP, INFRASTRUCTURE, NamedKind, is_unpausable};
 
 /// Code of the refusal.
 const WOULD_DANGLE: &str = "would-dangle";
@@ -52,9 +53,16 @@ pub struct Referent {
 /// A field that names a referent.
 struct Reference {
     by: Key,
-    path: String,
+    field: Field,
     /// The object that moves, from which references lead here.
     root: Key,
+}
+
+/// A field of an object.
+struct Field {
+    path: String,
+    /// The bundled plugin that brings along what it names; "" if there is none.
+    plugin: &'static str,
 }
 
 /// A search for objects that stay and would be missing in the target.
@@ -119,8 +127,8 @@ impl<'a> Search<'a> {
 
     /// Adds the references of an object, and follows them to objects that move.
     fn follow_references(&mut self, root: &Key, object: &Object) {
-        for (path, referent) in self.find_referents(object) {
-            let reference = Reference { by: object.key(), path, root: root.clone() };
+        for (field, referent) in self.find_referents(object) {
+            let reference = Reference { by: object.key(), field, root: root.clone() };
             let known = self.references.entry(referent.clone()).or_default();
             known.push(reference);
             if known.len() > 1 || referent.source.iter().any(is_created_by_provider) {
@@ -137,28 +145,33 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns what an object needs, with the path that says so.
-    fn find_referents(&self, object: &Object) -> Vec<(String, Referent)> {
+    /// Returns what an object needs, with the field that says so.
+    fn find_referents(&self, object: &Object) -> Vec<(Field, Referent)> {
         let kind = &object.kind.group_kind;
         let mut found = Vec::new();
         // Other checks refuse an object that can't be read.
         let Some(mut body) = find_rows(kind).next().and_then(|_| object.value().ok()) else { return found };
-        for row in find_rows(kind) {
+        let key = object.key();
+        for (plugin, row) in find_rows(kind) {
             let Some(named) = row.find_named(&body) else { continue };
             visit_path(&mut body, row.parent, &mut |parent| {
                 // The author of the body chose the text, which becomes a part of a path.
                 let is_usable = |text: &&str| find_name_error(text).is_none();
                 let text = |field| parent.get(field).and_then(Value::as_str).filter(is_usable);
-                if let Some(name) = text(row.name) {
-                    let written = text("namespace").filter(|_| row.parent != ANNOTATIONS);
-                    let namespace = written.or(object.meta.namespace.as_deref());
-                    let referent = self.locate_referent(named, namespace, name);
-                    found.extend(referent.map(|referent| (format!("{}.{}", row.parent, row.name), referent)));
+                let Some(name) = text(row.name) else { return };
+                let written = text("namespace").filter(|_| row.parent != ANNOTATIONS);
+                let namespace = written.or(object.meta.namespace.as_deref());
+                if let Some(referent) = self.locate_referent(named, namespace, name) {
+                    let is_related = referent.source.iter().all(|to| row.is_related(named, &key, to));
+                    let path = format!("{}.{}", row.parent, row.name);
+                    found.push((Field { path, plugin: if is_related { plugin } else { "" } }, referent));
                 }
             });
         }
-        let zones = zones::find_selected_zones(kind, &body, self.inventory).into_iter();
-        found.extend(zones.map(|zone| (zones::SELECTOR.to_owned(), Referent::with_key(zone))));
+        for zone in zones::find_selected_zones(kind, &body, self.inventory) {
+            let plugin = zones::find_plugin(&body, &zone);
+            found.push((Field { path: zones::SELECTOR.to_owned(), plugin }, Referent::with_key(zone)));
+        }
         found
     }
 
@@ -166,6 +179,9 @@ impl<'a> Search<'a> {
         let (provider, usual) = match named {
             NamedKind::InNamespace(kind) => {
                 return Some(Referent::with_key(key_of_kind(kind, Some(namespace?), name)));
+            }
+            NamedKind::SecretInNamespace(_) => {
+                return Some(Referent::with_key(key_of_kind("Secret", Some(namespace?), name)));
             }
             NamedKind::ClusterScoped(kind) => return Some(Referent::with_key(key_of_kind(kind, None, name))),
             NamedKind::SecretOfProvider(provider, usual) => (provider, usual),
@@ -219,10 +235,10 @@ impl<'a> Search<'a> {
             let message = format!(
                 "{key} {stays}, but is needed by {} ({}){of_root}",
                 some_of(&users, MAX_LISTED_NAMES),
-                first.path
+                first.field.path
             );
             let accept = Remedy::AcceptDangling { kind: key.group_kind.clone() };
-            let mut remedies = self.find_remedies(&first.by, referent, object);
+            let mut remedies = self.find_remedies(references, referent, object);
             remedies.push(accept);
             let first = remedies.remove(0);
             let refusal = Refusal::source(WOULD_DANGLE, key, message, first);
@@ -232,7 +248,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the ways to have an object in the target.
-    fn find_remedies(&self, by: &Key, referent: &Referent, object: &Object) -> Vec<Remedy> {
+    fn find_remedies(&self, references: &[Reference], referent: &Referent, object: &Object) -> Vec<Remedy> {
         let key = object.key();
         let stay = self.plan.stays.iter().find(|stay| stay.key == key).map(|stay| &stay.reason);
         match stay {
@@ -257,11 +273,16 @@ impl<'a> Search<'a> {
         if remedies.is_empty() {
             remedies.push("create it in the target before the move".into());
         }
-        if by.namespace.is_some() && key.namespace.is_some() && by.namespace != key.namespace {
+        let by = references.first().and_then(|first| first.by.namespace.as_ref());
+        if key.namespace.as_ref().zip(by).is_some_and(|(namespace, by)| namespace != by) {
             let first =
                 "find out whether the object that names it may use it: its author chose the namespace";
             remedies.insert(0, first.into());
         }
+        let plugin =
+            references.iter().map(|reference| reference.field.plugin).find(|plugin| !plugin.is_empty());
+        remedies
+            .extend(plugin.map(|plugin| Remedy::EnablePlugin { plugin: plugin.to_owned(), directory: None }));
         remedies
     }
 }

@@ -82,6 +82,14 @@ pub enum Remedy {
         /// The kind.
         kind: GroupKind,
     },
+    /// Enable a bundled plugin that brings along objects which moved objects need.
+    EnablePlugin {
+        /// The plugin.
+        plugin: String,
+        /// Directory of the run's plugins, as the user named it; none if the run has no plugins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        directory: Option<String>,
+    },
     /// Move a dangerous kind without a plugin for it.
     MoveWithoutPlugin {
         /// The kind.

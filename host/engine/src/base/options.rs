@@ -40,6 +40,8 @@ pub struct Options {
     pub record_namespace: String,
     /// The kubectl flags that name each side's kubeconfig and context, for commands that plugins suggest.
     pub kubectl_flags: Both<Vec<String>>,
+    /// Directory of the run's plugins, as the user named it, for remedies.
+    pub plugin_directory: Option<String>,
     /// Extent of the dry run.
     pub dry_run: DryRun,
     /// Limit of the wait for controllers to acknowledge the pause, and for block-move.
@@ -95,6 +97,7 @@ impl Options {
             asked_by: None,
             record_namespace: names::RECORD_NAMESPACE.into(),
             kubectl_flags: Both::default(),
+            plugin_directory: None,
             dry_run: DryRun::Off,
             pause_timeout: Self::PAUSE_TIMEOUT,
             check_timeout: Self::CHECK_TIMEOUT,

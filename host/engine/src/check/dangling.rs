@@ -9,6 +9,7 @@ use pivot_core::checks::dangling::{Referent, Search};
 use pivot_core::checks::providers::Provider;
 use pivot_core::discovery::inventory::Inventory;
 use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
 use pivot_core::{Key, Object, Side};
 use pivot_places::PlaceError;
@@ -85,7 +86,23 @@ pub(crate) async fn refuse_dangling(
         );
         job.report(Event::warning("references-differ", text));
     }
-    Ok(remove_accepted(job, Risk::Dangling, search.into_refusals(!job.target.end_kind.is_absent())))
+    let found = search.into_refusals(!job.target.end_kind.is_absent());
+    let mut refusals = remove_accepted(job, Risk::Dangling, found);
+    offer_plugins_once(job, &mut refusals);
+    Ok(refusals)
+}
+
+/// Removes the offers of plugins that take part. The offer of another plugin stays in the first refusal that has it.
+fn offer_plugins_once(job: &Job, refusals: &mut [Refusal]) {
+    let mut known: BTreeSet<String> =
+        job.plugins.iter().map(|plugin| plugin.describe().name.clone()).collect();
+    for refusal in refusals {
+        refusal.remedies.retain_mut(|remedy| {
+            let Remedy::EnablePlugin { plugin, directory } = remedy else { return true };
+            directory.clone_from(&job.options.plugin_directory);
+            known.insert(plugin.clone())
+        });
+    }
 }
 
 /// Returns the refusals of objects for whose kinds this run doesn't accept a risk.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
+use pivot_core::plugins::hooks::Description;
 use pivot_core::{GroupKind, Key, KindLabels, Side};
-use pivot_engine::{Exit, Failure, Stop};
+use pivot_engine::{Exit, Failure, Hooks, Stop};
 use pivot_memory::Fault;
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
@@ -156,4 +158,37 @@ async fn unreadable_referents_are_not_guessed() {
     let notes = notes_of_move(&stage).await;
     let [note] = notes.as_slice() else { panic!("{notes:?}") };
     assert!(note.starts_with("references-unreadable: pivot-host can't read Secret "), "{note}");
+}
+
+/// Takes part, and does nothing.
+struct Idle(Description);
+
+#[async_trait]
+impl Hooks for Idle {
+    fn describe(&self) -> &Description {
+        &self.0
+    }
+}
+
+/// The plugins that are offered, with the directory in which to enable each.
+fn offers(stop: &Stop) -> Vec<(Key, String, Option<String>)> {
+    let offer = |(key, remedies): (Key, Vec<Remedy>)| {
+        remedies.into_iter().find_map(move |remedy| match remedy {
+            Remedy::EnablePlugin { plugin, directory } => Some((key.clone(), plugin, directory)),
+            _ => None,
+        })
+    };
+    refused(stop).into_iter().filter_map(offer).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn plugin_that_would_bring_objects_is_offered() {
+    let mut stage = stage();
+    stage.options.plugin_directory = Some("site".into());
+    let offered = |key: Key| vec![(key, "vsphere".to_owned(), Some("site".to_owned()))];
+    assert_eq!(offers(&run::start(stage.setup()).await.unwrap_err()), offered(credentials()), "once");
+    stage.options.accept.insert_kind(Risk::Dangling, credentials().group_kind);
+    assert_eq!(offers(&run::start(stage.setup()).await.unwrap_err()), offered(identity()));
+    stage.plugins = vec![Arc::new(Idle(Description { name: "vsphere".into(), ..Description::default() }))];
+    assert_eq!(offers(&run::start(stage.setup()).await.unwrap_err()), [], "it takes part");
 }

@@ -68,6 +68,11 @@ impl World {
         Self { moves, stays: Vec::new(), target: Vec::new(), providers: Default::default(), scope }
     }
 
+    fn moves(mut self, name: &str, body: Value) -> Self {
+        self.moves.push(object(name, body));
+        self
+    }
+
     fn stays(mut self, name: &str, body: Value) -> Self {
         self.stays.push(object(name, body));
         self
@@ -399,11 +404,12 @@ fn remedies_would_bring_the_object() {
     };
     let secret =
         || World::new([("VSphereCluster ns/c", identity("Secret", "x"))]).stays("Secret ns/x", json!({}));
-    let [copy, label, accept] = words(secret()).try_into().unwrap();
+    let [copy, label, plugin, accept] = words(secret()).try_into().unwrap();
     assert!(copy.starts_with("AlsoCopy") && accept.starts_with("AcceptDangling"), "{copy} {accept}");
+    assert!(plugin.starts_with("EnablePlugin"), "{plugin}");
     assert_eq!(label, "let it move, too: `kubectl label -n ns secret x clusterctl.cluster.x-k8s.io/move=`");
     let cluster = World::new([("VSphereCluster ns/c", identity("VSphereClusterIdentity", "x"))]);
-    let [label, _] = words(cluster.stays("VSphereClusterIdentity x", json!({}))).try_into().unwrap();
+    let [label, _, _] = words(cluster.stays("VSphereClusterIdentity x", json!({}))).try_into().unwrap();
     assert!(
         label.contains("kubectl label vsphereclusteridentity.infrastructure.cluster.x-k8s.io x "),
         "{label}"
@@ -416,6 +422,60 @@ fn remedies_would_bring_the_object() {
     let [doubt, by_hand, _] = words.try_into().unwrap();
     assert!(doubt.starts_with("find out whether the object that names it may use it"), "{doubt}");
     assert_eq!(by_hand, "create it in the target before the move");
+}
+
+/// A plugin follows no namespace that the author of an object chose, and sees no namespace but the usual one of its provider.
+#[test]
+fn plugins_are_offered_where_they_relate() {
+    let offered = |world: &World| {
+        let refusals = world.refusals();
+        let remedies = refusals.iter().flat_map(|refusal| &refusal.remedies);
+        let plugins = remedies.filter_map(|remedy| match remedy {
+            Remedy::EnablePlugin { plugin, .. } => Some(plugin.clone()),
+            _ => None,
+        });
+        plugins.collect::<Vec<_>>()
+    };
+    let gcp = |namespace: &str| json!({"spec": {"credentialsRef": {"name": "x", "namespace": namespace}}});
+    let openstack = |namespace: &str| {
+        let secret = json!({"name": "x", "namespace": namespace});
+        World::new([(
+            "OpenStackCluster ns/c",
+            json!({"spec": {"identityRef": {"type": "ClusterIdentity", "name": "i"}}}),
+        )])
+        .moves("OpenStackClusterIdentity i", json!({"spec": {"secretRef": secret}}))
+        .stays(&format!("Secret {namespace}/x"), json!({}))
+    };
+    let aws = |namespace| {
+        World::new([("AWSCluster ns/c", identity("AWSClusterStaticIdentity", "keys"))])
+            .moves("AWSClusterStaticIdentity keys", json!({"spec": {"secretRef": "x"}}))
+            .provider("aws", [namespace, namespace])
+            .stays(&format!("Secret {namespace}/x"), json!({}))
+    };
+    let zone = |status: Value| {
+        let spec = json!({"server": "v", "failureDomainSelector": {}});
+        World::new([("VSphereCluster ns/c", json!({"spec": spec, "status": {"failureDomains": status}}))])
+            .stays("VSphereDeploymentZone z", json!({"spec": {"server": "v"}}))
+    };
+    let annotations = json!({"annotations": {"serviceoperator.azure.com/credential-from": "x"}});
+    let kubeadm = json!({"spec": {"files": [{"contentFrom": {"secret": {"name": "x"}}}]}});
+    let with_secret = |by, body| World::new([(by, body)]).stays("Secret ns/x", json!({}));
+    for (world, expected) in [
+        (with_secret("GCPCluster ns/c", gcp("ns")), &["gcp"][..]),
+        (World::new([("GCPCluster ns/c", gcp("o"))]).stays("Secret o/x", json!({})), &[]),
+        (openstack("capo-system"), &["openstack"]),
+        (openstack("o"), &[]),
+        (aws("capa-system"), &["aws"]),
+        (aws("o"), &[]),
+        (zone(json!([{"name": "z"}])), &["vsphere"]),
+        (zone(json!({"z": {}})), &["vsphere"]),
+        (zone(json!([])), &[]),
+        (with_secret("ResourceGroup ns/c", json!({"metadata": annotations})), &[]),
+        (with_secret("KubeadmConfig ns/c", kubeadm), &[]),
+    ] {
+        assert_eq!(world.refusals().len(), 1);
+        assert_eq!(offered(&world), expected);
+    }
 }
 
 /// Controllers would act on both sides.

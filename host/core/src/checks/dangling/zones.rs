@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::checks::dangling::table::INFRASTRUCTURE;
+use crate::checks::dangling::table::row::INFRASTRUCTURE;
 use crate::discovery::inventory::Inventory;
 use crate::objects::label_selector::Selector;
 use crate::{GroupKind, Key};
@@ -28,4 +28,13 @@ pub(super) fn find_selected_zones(kind: &GroupKind, body: &Value, inventory: &In
         selector.matches(&zone.meta.labels) && on_server()
     });
     selected.map(|zone| zone.key()).collect()
+}
+
+/// Returns the bundled plugin that brings along a zone which a VSphereCluster selects. The plugin takes the zones from the status,
+/// which lists only those that are ready: as a list, or a map in v1beta1.
+pub(super) fn find_plugin(cluster: &Value, zone: &Key) -> &'static str {
+    let Some(zones) = cluster.pointer("/status/failureDomains") else { return "" };
+    let is_named = |it: &Value| it.get("name").is_some_and(|name| *name == *zone.name);
+    let is_listed = zones.as_array().is_some_and(|zones| zones.iter().any(is_named));
+    if is_listed || zones.get(&zone.name).is_some() { "vsphere" } else { "" }
 }
