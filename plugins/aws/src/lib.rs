@@ -1,19 +1,15 @@
-//! Brings along the identities of AWS clusters, and the Secrets with their keys.
+//! Brings along the identities of AWS clusters, and the Secrets with their keys. Reports a role of the controllers that the target
+//! lacks.
 
 use pivot_sdk::prelude::*;
 use references::{Place, Reference, SECRET, SHARED_SECRET, Target, declare_table, relate_object};
 
+mod kinds;
+mod role;
 #[cfg(test)]
 mod tests;
 
-const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
-const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io";
-
-const ROLE: Kind = Kind::new(INFRASTRUCTURE, "AWSClusterRoleIdentity");
-const STATIC: Kind = Kind::new(INFRASTRUCTURE, "AWSClusterStaticIdentity");
-const ROSA: Kind = Kind::new(CONTROL_PLANE, "ROSAControlPlane");
-const ROSA_NETWORK: Kind = Kind::new(INFRASTRUCTURE, "ROSANetwork");
-const ROSA_ROLES: Kind = Kind::new(INFRASTRUCTURE, "ROSARoleConfig");
+use kinds::{CLUSTER, CLUSTERS, EKS, ROLE, ROSA, ROSA_NETWORK, ROSA_ROLES, STATIC};
 
 /// The provider creates the only AWSClusterControllerIdentity in each management cluster.
 const IDENTITIES: &[(&str, Target)] = &[
@@ -23,13 +19,7 @@ const IDENTITIES: &[(&str, Target)] = &[
 
 const TABLE: &[Reference] = &[
     Reference {
-        from: &[
-            Kind::new(INFRASTRUCTURE, "AWSCluster"),
-            Kind::new(CONTROL_PLANE, "AWSManagedControlPlane"),
-            ROSA,
-            ROSA_NETWORK,
-            ROSA_ROLES,
-        ],
+        from: &[CLUSTER, EKS, ROSA, ROSA_NETWORK, ROSA_ROLES],
         parent: "spec.identityRef",
         name: "name",
         decides: "spec.identityRef.kind",
@@ -73,12 +63,23 @@ pub struct Aws;
 
 impl Plugin for Aws {
     fn about() -> About {
-        declare_table(pivot_sdk::about!(), TABLE)
+        let mut about = declare_table(pivot_sdk::about!(), TABLE).reads(Side::Source, ROLE);
+        for kind in CLUSTERS {
+            about = about.reads(Side::Source, kind);
+        }
+        for side in Side::BOTH {
+            about = about.reads_in(side, role::SERVICE_ACCOUNT, role::NAMESPACE);
+        }
+        about
     }
 
     fn relate(&self, object: &Object) -> Result<Vec<Relation>> {
         Ok(relate_object(TABLE, object))
     }
+
+    fn check(&self, point: Point, moving: &Move) -> Result<Vec<Finding>> {
+        if point == Point::BeforePause { role::check_role(moving) } else { Ok(Vec::new()) }
+    }
 }
 
-pivot_sdk::export!(Aws, hooks = [relate]);
+pivot_sdk::export!(Aws, hooks = [relate, check]);

@@ -1,13 +1,16 @@
-//! Brings along the identities of Azure clusters, and the Secrets with their credentials.
+//! Brings along the identities of Azure clusters, and the Secrets with their credentials. Reports credentials that are bound to a
+//! management cluster.
 
 use pivot_sdk::prelude::*;
 use references::{Place, Reference, SHARED_SECRET, Target, declare_table, relate_object};
 
+mod credentials;
+mod kinds;
 #[cfg(test)]
 mod tests;
 
-const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
-const IDENTITY: Kind = Kind::new(INFRASTRUCTURE, "AzureClusterIdentity");
+use kinds::{IDENTITY, INFRASTRUCTURE};
+
 /// Annotation of Azure Service Operator: the Secret with an object's credentials.
 const CREDENTIAL_FROM: &str = "serviceoperator.azure.com/credential-from";
 
@@ -65,12 +68,16 @@ pub struct Azure;
 
 impl Plugin for Azure {
     fn about() -> About {
-        declare_table(pivot_sdk::about!(), TABLE)
+        declare_table(pivot_sdk::about!(), TABLE).reads(Side::Source, IDENTITY)
     }
 
     fn relate(&self, object: &Object) -> Result<Vec<Relation>> {
         Ok(relate_object(TABLE, object))
     }
+
+    fn check(&self, point: Point, moving: &Move) -> Result<Vec<Finding>> {
+        if point == Point::BeforePause { credentials::check_credentials(moving) } else { Ok(Vec::new()) }
+    }
 }
 
-pivot_sdk::export!(Azure, hooks = [relate]);
+pivot_sdk::export!(Azure, hooks = [relate, check]);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names::LABEL_MOVE;
 use pivot_core::plugins::hooks::Description;
 use pivot_core::{GroupKind, Key, KindLabels, Side};
 use pivot_engine::{Exit, Failure, Hooks, Stop};
@@ -134,6 +135,30 @@ async fn existing_identity_of_the_target_is_enough() {
             "references-differ: the target has VSphereClusterIdentity vcenter with other contents, which";
         assert!(notes.iter().all(|note| note.starts_with(text)), "{notes:?}");
     }
+}
+
+/// The clusters would use another account there.
+#[tokio::test(start_paused = true)]
+async fn copied_identity_with_other_contents_is_refused() {
+    let mut stage = stage();
+    stage.options.accept.insert_kind(Risk::Dangling, credentials().group_kind);
+    stage.source.edit(&identity(), |body| body["metadata"]["labels"][LABEL_MOVE] = json!("")).unwrap();
+    stage.target.insert(elsewhere(&identity(), ("spec", json!({"secretName": "other"})))).unwrap();
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop}") };
+    let [refusal] = refusals.as_slice() else { panic!("{refusals:?}") };
+    assert_eq!((refusal.code, refusal.object.as_ref()), ("differs", Some(&identity())));
+    assert!(
+        refusal.message.ends_with("exists and differs from the source's in spec.secretName"),
+        "{refusal:?}"
+    );
+    stage.options.accept.insert(Risk::ExistingDiffers);
+    run::start(stage.setup()).await.unwrap();
+    assert_eq!(
+        stage.target.body(&identity()).unwrap()["spec"]["secretName"],
+        "other",
+        "it is not overwritten"
+    );
 }
 
 /// Anyone who controls the target could otherwise guess the identity's content.
