@@ -4,6 +4,7 @@
 //! carried over, but may then be made by a target that sees the machine for the first time.
 
 use pivot_sdk::prelude::*;
+use serde_json::Value;
 
 use crate::Metal3Hosts;
 use crate::host::Host;
@@ -20,10 +21,8 @@ pub(crate) fn check_firmware(config: &Metal3Hosts, host: Host<'_>, source: &Side
 }
 
 fn check_pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Option<Finding> {
-    let condition = firmware.condition("ChangeDetected")?;
     let kind = firmware.kind().kind;
-    let generation = firmware.get("/metadata/generation").and_then(serde_json::Value::as_i64);
-    if condition.observed_generation().zip(generation).is_some_and(|(seen, now)| seen < now) {
+    if is_unseen(firmware) {
         let what = format!("the operator has not looked at the last change of its {kind}");
         return Some(host.wait_or_stop(
             "firmware-unseen",
@@ -32,7 +31,7 @@ fn check_pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Opt
         ));
     }
     // The operator never makes an invalid change.
-    if !condition.is_true() || !firmware.has_condition("Valid") {
+    if !firmware.has_condition("ChangeDetected") || !firmware.has_condition("Valid") {
         return None;
     }
     let what = format!("its {kind} asks for a change that is not made yet");
@@ -48,6 +47,19 @@ fn check_pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Opt
         firmware.name()
     );
     Some(host.finding(config.pending_firmware.into(), "firmware-pending", &what).with_remedy(remedy))
+}
+
+/// Returns true if the operator has not compared what is wanted with the machine since the last change. Before the first
+/// comparison, an object that asks for nothing has nothing to compare.
+fn is_unseen(firmware: &Object) -> bool {
+    let Some(condition) = firmware.condition("ChangeDetected") else { return asks_for_changes(firmware) };
+    let generation = firmware.get("/metadata/generation").and_then(Value::as_i64);
+    condition.observed_generation().zip(generation).is_some_and(|(seen, now)| seen < now)
+}
+
+fn asks_for_changes(firmware: &Object) -> bool {
+    let settings = firmware.get("/spec/settings").and_then(Value::as_object);
+    settings.is_some_and(|settings| !settings.is_empty()) || firmware.items("/spec/updates").next().is_some()
 }
 
 fn check_media(host: Host<'_>, image: &Object) -> Option<Finding> {

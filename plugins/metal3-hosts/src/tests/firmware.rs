@@ -38,6 +38,21 @@ fn check_waits_for_imminent_firmware_changes() {
 }
 
 #[test]
+fn unseen_firmware_requests_are_waited_for() {
+    let settings = json!({"kind": "HostFirmwareSettings", "spec": {"settings": {"BootMode": "Uefi"}}});
+    let updates = json!({"kind": "HostFirmwareComponents", "spec": {"updates": [{"component": "bios", "url": "http://bios"}]}});
+    for request in [settings, updates] {
+        assert_eq!(found(&free(), request.clone(), json!({})), ["wait firmware-unseen"], "{request}");
+    }
+    for nothing in [
+        json!({"kind": "HostFirmwareSettings", "spec": {"settings": {}}}),
+        json!({"kind": "HostFirmwareComponents", "spec": {"updates": []}}),
+    ] {
+        assert_eq!(found(&free(), nothing.clone(), json!({})), [""; 0], "{nothing}");
+    }
+}
+
+#[test]
 fn pending_firmware_stops_unless_configured() {
     let pending = || change("HostFirmwareSettings", "True", "True", 2);
     assert_eq!(found(&consumed(), pending(), json!({})), ["stop firmware-pending"]);
