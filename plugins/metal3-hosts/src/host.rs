@@ -2,7 +2,7 @@
 
 use pivot_sdk::{Finding, Key, Object, Severity, Side, context};
 
-use crate::names::{CLUSTER, CLUSTER_NAME, MACHINE, OURS, PAUSED, PROVIDER, SECRET};
+use crate::names::{CLUSTER, CLUSTER_NAME, DETACHMENT, MACHINE, OURS, PAUSED, PROVIDER, SECRET};
 
 /// A host.
 #[derive(Clone, Copy)]
@@ -89,6 +89,16 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// Returns true if the host is detached and stays so: an operator does nothing to it, on either side.
+    pub(crate) fn is_detached(self) -> bool {
+        self.operational_status() == "detached" && self.is_asked_to_detach()
+    }
+
+    /// Returns true if a user wants the host detached.
+    pub(crate) fn is_asked_to_detach(self) -> bool {
+        self.0.annotation(DETACHMENT).is_some()
+    }
+
     /// Returns the driver with which the operator talks to its management controller, derived from the address; none if it has no
     /// address. The operator treats an address without a scheme as IPMI; `+http` and `+https` say how the same driver connects.
     pub(crate) fn driver_name(self) -> Option<String> {
@@ -115,16 +125,18 @@ impl<'a> Host<'a> {
         by_name.chain(by_reference)
     }
 
-    /// Returns a wait for work that ends by itself. If the host is paused, the operator can't end it, so this is a stop.
+    /// Returns a wait for work that ends by itself. If the host is paused or detached, the operator can't end it, so this is a
+    /// stop.
     pub(crate) fn wait_or_stop(self, code: &'static str, what: &str, remedy: &str) -> Finding {
-        let finding = match self.pause() {
-            Pause::None => {
-                Finding::wait(code, format!("{}: {what}", self.display_name())).with_remedy(remedy)
-            }
-            _ => Finding::stop(code, format!("{}: {what}, and the host is paused", self.display_name()))
+        match (self.pause(), self.is_detached()) {
+            (Pause::None, false) => self.finding(Severity::Wait, code, what).with_remedy(remedy),
+            (Pause::None, true) => self
+                .stop(code, &format!("{what}, and the host is detached"))
+                .with_remedy("attach it again and let the operator finish, or remove the request"),
+            _ => self
+                .stop(code, &format!("{what}, and the host is paused"))
                 .with_remedy("take the pause away, let the operator finish, and move again"),
-        };
-        finding.on_object(self.0)
+        }
     }
 
     /// Returns a finding about the host.

@@ -26,6 +26,8 @@ pub(crate) const PAUSED: &str = "baremetalhost.metal3.io/paused";
 pub(crate) const PROVIDER: &str = "metal3.io/capm3";
 /// Our value of it.
 pub(crate) const OURS: &str = "metal3-hosts.pivot-host.io";
+/// The operator takes hosts with this annotation out of Ironic and does nothing more to them, whatever its value.
+pub(crate) const DETACHMENT: &str = "baremetalhost.metal3.io/detached";
 /// A status as text, for a host without one.
 pub(crate) const STATUS: &str = "baremetalhost.metal3.io/status";
 /// The provider has not released the host yet.

@@ -10,11 +10,12 @@ use crate::host::{Host, Pause};
 use crate::names::{INSPECT, REBOOT};
 
 /// The rules, each independent: users should see all problems at once.
-const RULES: [fn(Host<'_>) -> Option<Finding>; 8] = [
+const RULES: [fn(Host<'_>) -> Option<Finding>; 9] = [
     check_deletion,
     check_state,
     check_operational_status,
     check_progress,
+    check_detachment,
     check_image,
     check_next_change,
     check_reboot,
@@ -90,6 +91,25 @@ fn check_progress(host: Host<'_>) -> Option<Finding> {
     })
 }
 
+/// Reports a host that the operator is about to detach, or to attach again. It does both only in these states.
+fn check_detachment(host: Host<'_>) -> Option<Finding> {
+    if !matches!(host.state(), "provisioned" | "externally provisioned" | "available") {
+        return None;
+    }
+    let what = match (host.is_asked_to_detach(), host.operational_status()) {
+        (true, "OK") => "it is about to be detached",
+        (false, "detached") => "it is about to be attached again",
+        _ => return None,
+    };
+    (host.pause() != Pause::Other).then(|| {
+        host.wait_or_stop(
+            "about-to-change",
+            what,
+            "wait until its operational status agrees with the annotation baremetalhost.metal3.io/detached",
+        )
+    })
+}
+
 /// Reports a host that the operator would deprovision, by the operator's own rule.
 fn check_image(host: Host<'_>) -> Option<Finding> {
     let text = |pointer: &str| host.0.text(pointer).unwrap_or_default();
@@ -107,10 +127,10 @@ fn check_image(host: Host<'_>) -> Option<Finding> {
     };
     let what = "its image in spec is not the one that was written to it: an operator that looks at it wipes the disk";
     let remedy = "make spec.image (or spec.customDeploy) what status.provisioning says, and keep GitOps from changing it";
-    differs.then(|| match host.pause() {
-        // The host stays paused in the target, as it is in the source.
-        Pause::Other => host.warn("image-differs", what).with_remedy(remedy),
-        _ => host.stop("image-differs", what).with_remedy(remedy),
+    differs.then(|| match is_left_alone(host) {
+        // The host stays paused or detached in the target, as it is in the source.
+        true => host.warn("image-differs", what).with_remedy(remedy),
+        false => host.stop("image-differs", what).with_remedy(remedy),
     })
 }
 
@@ -132,9 +152,14 @@ fn check_next_change(host: Host<'_>) -> Option<Finding> {
         "unmanaged" if !text("/spec/bmc/address").is_empty() => "it is about to be registered",
         _ => return None,
     };
-    (host.pause() != Pause::Other).then(|| {
+    (!is_left_alone(host)).then(|| {
         host.wait_or_stop("about-to-change", what, "wait until it is done, or take that back in its spec")
     })
+}
+
+/// Returns true if a user keeps the operator from the host, and if the copy does the same in the target.
+fn is_left_alone(host: Host<'_>) -> bool {
+    host.pause() == Pause::Other || host.is_detached()
 }
 
 fn check_reboot(host: Host<'_>) -> Option<Finding> {

@@ -67,6 +67,20 @@ fn media_in_transition_are_reported() {
     assert_eq!(found(&consumed(), image("", ""), json!({})), [""; 0]);
 }
 
+/// The operator looks at neither before the host is attached again.
+#[test]
+fn detached_hosts_with_pending_changes_stop() {
+    let detached = json!({
+        "metadata": {"annotations": {"baremetalhost.metal3.io/detached": ""}},
+        "status": {"operationalStatus": "detached"},
+    });
+    let host = with(consumed(), detached);
+    let image = json!({"kind": "DataImage", "spec": {"url": "http://a"}});
+    assert_eq!(found(&host, image, json!({})), ["stop media-pending"]);
+    let unseen = change("HostFirmwareComponents", "False", "True", 1);
+    assert_eq!(found(&host, unseen, json!({})), ["stop firmware-unseen"]);
+}
+
 #[test]
 fn misspelt_configuration_is_reported() {
     let mut harness = source(&free());

@@ -16,6 +16,17 @@ fn in_state(host: Value, state: &str) -> Value {
     with(host, json!({"status": {"provisioning": {"state": state}}}))
 }
 
+fn asked_to_detach(host: Value, value: &str) -> Value {
+    with(host, json!({"metadata": {"annotations": {"baremetalhost.metal3.io/detached": value}}}))
+}
+
+fn detached(host: Value) -> Value {
+    with(
+        asked_to_detach(host, r#"{"deleteAction": "delay"}"#),
+        json!({"status": {"operationalStatus": "detached"}}),
+    )
+}
+
 #[test]
 fn hosts_at_rest_move() {
     let external = with(
@@ -26,10 +37,19 @@ fn hosts_at_rest_move() {
         in_state(free(), "unmanaged"),
         json!({"spec": {"bmc": null}, "status": {"operationalStatus": "discovered"}}),
     );
-    let detached = with(consumed(), json!({"status": {"operationalStatus": "detached"}}));
-    for host in
-        [consumed(), free(), in_state(free(), "ready"), external, unmanaged, detached, paused(free(), "me")]
-    {
+    let kept_unmanaged = asked_to_detach(unmanaged.clone(), "");
+    for host in [
+        consumed(),
+        free(),
+        in_state(free(), "ready"),
+        detached(consumed()),
+        detached(free()),
+        detached(external.clone()),
+        external,
+        unmanaged,
+        kept_unmanaged,
+        paused(free(), "me"),
+    ] {
         assert_eq!(found(&host), [""; 0], "{host}");
     }
 }
@@ -123,6 +143,31 @@ fn check_waits_for_imminent_work() {
         found(&with(free(), json!({"spec": {"externallyProvisioned": true}}))),
         ["wait about-to-change"]
     );
+}
+
+#[test]
+fn check_waits_until_hosts_are_detached_or_attached() {
+    let attached_again = with(consumed(), json!({"status": {"operationalStatus": "detached"}}));
+    for host in [asked_to_detach(consumed(), ""), asked_to_detach(free(), "{}"), attached_again] {
+        assert_eq!(found(&host), ["wait about-to-change"], "{host}");
+        assert_eq!(found(&paused(host.clone(), "metal3-hosts.pivot-host.io")), ["stop about-to-change"]);
+        assert_eq!(found(&paused(host, "me")), [""; 0], "it stays paused");
+    }
+    let forced = asked_to_detach(in_state(free(), "inspecting"), r#"{"force": true}"#);
+    assert_eq!(found(&forced), ["wait being-worked-on"]);
+}
+
+/// The operator does none of it before the host is attached again, and the copy is detached, too.
+#[test]
+fn detached_hosts_make_no_move_wait() {
+    let reboot = json!({"metadata": {"annotations": {"reboot.metal3.io": ""}}});
+    assert_eq!(found(&with(detached(consumed()), reboot)), ["stop reboot-pending"]);
+    let other_image = json!({"spec": {"image": {"url": "http://other"}}});
+    assert_eq!(found(&with(detached(consumed()), other_image.clone())), ["warn image-differs"]);
+    let chosen = with(detached(free()), json!({"spec": {"online": true, "image": {"url": "http://new"}}}));
+    assert_eq!(found(&chosen), [""; 0]);
+    let attached_again = with(consumed(), json!({"status": {"operationalStatus": "detached"}}));
+    assert_eq!(found(&with(attached_again, other_image)), ["stop image-differs", "wait about-to-change"]);
 }
 
 #[test]
