@@ -6,7 +6,7 @@ use pivot_sdk::prelude::*;
 use crate::config::Vantage;
 use crate::gather::HOST;
 use crate::setup::Setup;
-use crate::{Metal3Endpoints, addresses, endpoint, gather, images, serving};
+use crate::{Metal3Endpoints, addresses, endpoint, gather, images, management, serving};
 
 pub(crate) fn check_point(config: &Metal3Endpoints, point: Point, moving: &Move) -> Result<Vec<Finding>> {
     let has_target = context::is_cluster(Side::Target);
@@ -20,7 +20,9 @@ pub(crate) fn check_point(config: &Metal3Endpoints, point: Point, moving: &Move)
         found.extend(addresses::compare_addresses(config, &source, &target));
         found.extend(report_unknown_sides(config, &source, &target));
         found.extend(report_foreign_endpoint(config, &target));
+        found.extend(report_missing_network(&source, &target));
     }
+    found.extend(management::check_operators(config, point, moving, &target));
     found.extend(serving::compare_serving(config, point, &source, &target));
     if config.must_be_up(point) && serving::can_answer(&target) {
         found.extend(probe_target(config, &target));
@@ -70,6 +72,17 @@ fn report_foreign_endpoint(config: &Metal3Endpoints, target: &Setup) -> Option<F
             ),
         )
         .with_remedy("is IRONIC_ENDPOINT still another cluster's?")
+    })
+}
+
+/// Reports a target that can't register all of the source's hosts: those whose driver boots them over the network.
+fn report_missing_network(source: &Setup, target: &Setup) -> Option<Finding> {
+    let differs = target.has_no_network() && !source.is_empty() && !source.has_no_network();
+    differs.then(|| {
+        let what = "the target's operator has no provisioning network (PROVISIONING_NETWORK_DISABLED), and the source's has one: \
+                    it registers only hosts with virtual media";
+        Finding::warn("network-disabled", what)
+            .with_remedy("give the target a provisioning network if a host's spec.bmc.address has ipmi, redfish or another scheme without media")
     })
 }
 

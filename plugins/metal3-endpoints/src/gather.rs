@@ -8,7 +8,9 @@ use pivot_sdk::prelude::*;
 use serde_json::Value;
 
 use crate::Metal3Endpoints;
-use crate::setup::{Ironic, KEYS, Setup, State};
+use crate::operator::{Operator, WATCH_NAMESPACE};
+use crate::setup::{Ironic, KEYS, Setup};
+use crate::state::State;
 
 /// The kind that makes a move concern Metal3.
 pub(crate) const HOST: Kind = Kind::new("metal3.io", "BareMetalHost");
@@ -55,6 +57,9 @@ fn read_side(config: &Metal3Endpoints, side: Side) -> Result<Setup> {
 }
 
 fn add_config_map(setup: &mut Setup, map: &Object, config: &Metal3Endpoints) {
+    if let Some(namespaces) = map.text(&format!("/data/{WATCH_NAMESPACE}")) {
+        setup.limits.insert(map.key(), namespaces.to_owned());
+    }
     if !config.config_maps.is_empty() && !config.config_maps.iter().any(|name| name == map.name()) {
         return;
     }
@@ -70,17 +75,9 @@ fn add_deployment(setup: &mut Setup, deployment: &Object) {
     let containers: Vec<&Value> = deployment.items("/spec/template/spec/containers").collect();
     if containers.iter().any(|container| CONTAINERS.contains(&&*name(container))) {
         setup.keepalived |= containers.iter().any(|container| name(container).contains("keepalived"));
-        let wanted = deployment.get("/spec/replicas").and_then(Value::as_i64).unwrap_or(1);
-        let available =
-            deployment.get("/status/availableReplicas").and_then(Value::as_i64).unwrap_or_default();
-        let state = match () {
-            // Terminating Pods still hold the address.
-            () if available > 0 => State::Up,
-            () if wanted == 0 => State::Off,
-            () => State::Starting,
-        };
-        setup.ironics.push(Ironic { key: key.clone(), state });
+        setup.ironics.push(Ironic { key: key.clone(), state: State::from_deployment(deployment) });
     }
+    setup.operators.extend(Operator::from_deployment(deployment, &setup.limits));
     for container in containers {
         for variable in container.get("env").and_then(Value::as_array).into_iter().flatten() {
             let text = |field: &str| variable.get(field).and_then(Value::as_str);

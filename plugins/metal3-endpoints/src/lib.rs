@@ -11,8 +11,11 @@ mod config;
 mod endpoint;
 mod gather;
 mod images;
+mod management;
+mod operator;
 mod serving;
 mod setup;
+mod state;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,8 @@
 use pivot_sdk::prelude::*;
 
 use crate::gather::IRONIC;
-use crate::setup::{Ironic, Setup, State};
+use crate::setup::{Ironic, Setup};
+use crate::state::State;
 use crate::{Metal3Endpoints, addresses};
 
 /// Reports a side that serves and shouldn't, and a target that should serve and doesn't.
@@ -33,7 +34,9 @@ pub(crate) fn compare_serving(
                 config.namespaces.join(", ")
             ),
         )),
-        Some(ironic) if target.running_ironic().is_none() => found.push(report_stopped_target(ironic)),
+        Some(ironic) if target.running_ironic().is_none() => {
+            found.push(report_stopped("target-not-up", "Ironic", &ironic.key, ironic.state));
+        }
         Some(_) => {}
     }
     found
@@ -46,7 +49,7 @@ pub(crate) fn can_answer(target: &Setup) -> bool {
 
 fn report_running_source(ironic: &Ironic, point: Point, source: &Setup, target: &Setup) -> Finding {
     let remedy = "take it down once the source is paused";
-    let command = scale_arguments(ironic, Side::Source, 0);
+    let command = scale_arguments(&ironic.key, Side::Source, 0);
     let same = addresses::have_same_addresses(source, target);
     let both = same && target.running_ironic().is_some();
     // Before that, the source may still need it, and nothing has been decided.
@@ -72,32 +75,34 @@ fn report_running_source(ironic: &Ironic, point: Point, source: &Setup, target: 
         .with_kubectl(Side::Source, command)
 }
 
-fn report_stopped_target(ironic: &Ironic) -> Finding {
-    let (what, remedy, command) = match ironic.state {
-        State::Off => ("is scaled to nothing", "start it", scale_arguments(ironic, Side::Target, 1)),
+/// Reports that a program of the target doesn't run.
+pub(crate) fn report_stopped(code: &'static str, program: &str, key: &Key, state: State) -> Finding {
+    let (what, remedy, command) = match state {
+        State::Off => ("is scaled to nothing", "start it", scale_arguments(key, Side::Target, 1)),
         _ => {
-            let pods = ["get", "-n", &namespace_of(ironic, Side::Target), "pods"].map(str::to_owned).to_vec();
+            let pods = ["get", "-n", &namespace_of(key, Side::Target), "pods"].map(str::to_owned).to_vec();
             ("is not available", "see what it is waiting for", pods)
         }
     };
-    Finding::wait("target-not-up", format!("the target's Ironic ({}) {what}", ironic.key))
-        .on_object(&ironic.key)
+    Finding::wait(code, format!("the target's {program} ({key}) {what}"))
+        .on_object(key)
         .with_remedy(remedy)
         .with_kubectl(Side::Target, command)
 }
 
-/// Returns the arguments of the kubectl command that scales an Ironic. For an Ironic that an operator manages, the command only
+/// Returns the arguments of the kubectl command that scales a program. For an Ironic that an operator manages, the command only
 /// shows it.
-fn scale_arguments(ironic: &Ironic, side: Side, replicas: u8) -> Vec<String> {
-    let (namespace, count) = (namespace_of(ironic, side), format!("--replicas={replicas}"));
-    let (namespace, name) = (&*namespace, &*ironic.key.name);
-    let words = match (ironic.key.kind == IRONIC, replicas) {
+fn scale_arguments(key: &Key, side: Side, replicas: u8) -> Vec<String> {
+    let (namespace, count) = (namespace_of(key, side), format!("--replicas={replicas}"));
+    let (namespace, name) = (&*namespace, &*key.name);
+    let words = match (key.kind == IRONIC, replicas) {
         (true, 0) => vec!["get", "-n", namespace, "ironics.ironic.metal3.io", name],
         _ => vec!["scale", "-n", namespace, "deployment", name, &count],
     };
     words.into_iter().map(str::to_owned).collect()
 }
 
-fn namespace_of(ironic: &Ironic, side: Side) -> String {
-    context::namespace_on(side, ironic.key.namespace.as_deref().unwrap_or_default())
+/// Returns the name on a side of the namespace of an object.
+pub(crate) fn namespace_of(key: &Key, side: Side) -> String {
+    context::namespace_on(side, key.namespace.as_deref().unwrap_or_default())
 }

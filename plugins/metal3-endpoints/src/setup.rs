@@ -5,8 +5,11 @@ use std::net::IpAddr;
 
 use pivot_sdk::Key;
 
+use crate::operator::Operator;
+use crate::state::State;
+
 /// The relevant settings, as ConfigMaps and containers call them.
-pub(crate) const KEYS: [&str; 9] = [
+pub(crate) const KEYS: [&str; 10] = [
     "DEPLOY_ISO_URL",
     "DEPLOY_KERNEL_URL",
     "DEPLOY_RAMDISK_URL",
@@ -16,6 +19,7 @@ pub(crate) const KEYS: [&str; 9] = [
     "KEEPALIVED_VRID",
     "PROVISIONING_INTERFACE",
     "PROVISIONING_IP",
+    "PROVISIONING_NETWORK_DISABLED",
 ];
 
 /// keepalived's default router id.
@@ -30,14 +34,6 @@ pub(crate) struct Ironic {
     pub(crate) state: State,
 }
 
-/// The state of an Ironic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Up,
-    Starting,
-    Off,
-}
-
 /// The setup of one side.
 #[derive(Debug, Default)]
 pub(crate) struct Setup {
@@ -46,6 +42,10 @@ pub(crate) struct Setup {
     pub(crate) conflicts: Vec<(&'static str, Key, Key)>,
     /// The objects that run Ironic there.
     pub(crate) ironics: Vec<Ironic>,
+    /// The baremetal operators there.
+    pub(crate) operators: Vec<Operator>,
+    /// The namespaces that an operator watches, as ConfigMaps have them.
+    pub(crate) limits: BTreeMap<Key, String>,
     /// Whether it has keepalived.
     pub(crate) keepalived: bool,
 }
@@ -78,6 +78,11 @@ impl Setup {
     /// Returns true if nothing is known about the side.
     pub(crate) fn is_empty(&self) -> bool {
         self.values.is_empty() && self.ironics.is_empty()
+    }
+
+    /// Returns true if machines can't boot over the network: the operator then refuses to register hosts whose driver does that.
+    pub(crate) fn has_no_network(&self) -> bool {
+        self.get("PROVISIONING_NETWORK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// Returns an object that runs Ironic and is up.

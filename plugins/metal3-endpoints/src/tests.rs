@@ -4,6 +4,7 @@ mod asked;
 mod compared;
 mod granted;
 mod served;
+mod watched;
 
 use pivot_sdk::test::Harness;
 use pivot_sdk::{Finding, Point, Side};

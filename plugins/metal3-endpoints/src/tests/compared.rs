@@ -140,6 +140,19 @@ fn endpoint_of_another_cluster_is_reported() {
 }
 
 #[test]
+fn target_without_provisioning_network_warns() {
+    let disabled = |value: &str| json!({"PROVISIONING_NETWORK_DISABLED": value});
+    for value in ["true", "True"] {
+        let mut host = Host::new();
+        host.map(Side::Target, disabled(value));
+        assert_eq!(host.found(), ["warn network-disabled"]);
+        assert_eq!(host.map(Side::Source, disabled("true")).found(), [""; 0], "as before");
+    }
+    assert_eq!(Host::new().map(Side::Target, disabled("false")).found(), [""; 0]);
+    assert_eq!(Host::new().map(Side::Source, disabled("true")).found(), [""; 0], "the target can do more");
+}
+
+#[test]
 fn settings_in_containers_count() {
     let mut host = Host::new();
     host.map(Side::Target, json!({"PROVISIONING_IP": null}));
