@@ -32,6 +32,7 @@ mod text;
 mod usage;
 mod verdict;
 mod verification;
+mod width;
 mod wrap;
 
 use std::io::Write;
@@ -61,6 +62,7 @@ pub(crate) use stop::{Advice, AlreadyShown, explain_stop, failure_lines, placeho
 pub(crate) use text::Text;
 pub(crate) use verdict::{Outlook, judge_plan};
 pub(crate) use verification::{altered_files_text, exposed_files_text, verification_text};
+pub(crate) use width::{display_width, pad_to_width};
 
 use self::events::Level;
 use crate::args::{LogFormat, OutputFormat};

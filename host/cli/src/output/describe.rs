@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::document::Document;
 use super::text::Text;
+use super::width::display_width;
 
 const HEAD: [&str; 9] =
     ["NAME", "REPLICAS", "AVAILABLE", "READY", "UP TO DATE", "STATUS", "REASON", "SINCE", "MESSAGE"];
@@ -187,7 +188,7 @@ fn wrap_message(message: &str, width: usize) -> Vec<String> {
         let mut text = begin;
         for word in line.split_whitespace() {
             let is_begun = !text.trim().is_empty();
-            if is_begun && text.chars().count() + word.chars().count() >= width {
+            if is_begun && display_width(&text) + display_width(word) >= width {
                 lines.push(std::mem::replace(&mut text, format!("{hang}{word}")));
             } else {
                 text = if is_begun { format!("{text} {word}") } else { format!("{text}{word}") };
@@ -209,7 +210,7 @@ fn in_columns(rows: Vec<Row>) -> Text {
             [name].into_iter().chain(cells).map(|cell| cell.into_iter().map(shown).collect()).collect()
         })
         .collect();
-    let width = |cell: &Vec<Span>| cell.iter().map(|(_, words)| words.chars().count()).sum::<usize>();
+    let width = |cell: &Vec<Span>| cell.iter().map(|(_, words)| display_width(words)).sum::<usize>();
     let mut widths = vec![0; HEAD.len()];
     for row in &rows {
         for (widest, cell) in widths.iter_mut().zip(row) {

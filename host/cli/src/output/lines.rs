@@ -3,6 +3,7 @@
 use pivot_core::messages::grouping::format_number;
 
 use super::text::{Text, one_line};
+use super::width::{display_width, pad_to_width};
 
 /// Rows under a head, columns as wide as needed, separated by two blanks.
 pub(super) fn format_columns(head: &[&str], rows: &[Vec<String>]) -> Text {
@@ -13,7 +14,7 @@ pub(super) fn format_columns(head: &[&str], rows: &[Vec<String>]) -> Text {
     let mut widths: Vec<usize> = Vec::new();
     for row in &rows {
         for (column, cell) in row.iter().enumerate() {
-            let width = cell.chars().count();
+            let width = display_width(cell);
             match widths.get_mut(column) {
                 Some(widest) => *widest = width.max(*widest),
                 None => widths.push(width),
@@ -24,7 +25,7 @@ pub(super) fn format_columns(head: &[&str], rows: &[Vec<String>]) -> Text {
     let last_column = widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>() + 2;
     let mut text = Text::default();
     for row in &rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        let cells = row.iter().zip(&widths).map(|(cell, width)| pad_to_width(cell, *width));
         let line = cells.collect::<Vec<_>>().join("  ");
         text.row(format!("  {}", line.trim_end()), last_column);
     }
@@ -48,6 +49,8 @@ mod tests {
     fn columns_fit_their_content() {
         let rows = [vec!["a".into(), "1".into()], vec!["long".into(), "22".into()]];
         assert_eq!(format_columns(&["KIND", "N"], &rows).message(), "  KIND  N\n  a     1\n  long  22");
+        let rows = [vec!["機械".into(), "1".into()], vec!["abc".into(), "22".into()]];
+        assert_eq!(format_columns(&["KIND", "N"], &rows).message(), "  KIND  N\n  機械  1\n  abc   22");
         let rows = [vec!["a\nb".into(), "1".into()]];
         assert_eq!(format_columns(&["KIND", "N"], &rows).message(), "  KIND  N\n  a\\nb  1");
     }

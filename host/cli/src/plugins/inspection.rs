@@ -7,7 +7,7 @@ use pivot_runtime::{Inspection, PluginOption};
 use pivot_vetting::permissions::Read;
 use serde_json::{Value, json};
 
-use crate::output::Text;
+use crate::output::{Text, display_width, pad_to_width};
 
 /// A few lines, with the worst among the first ten.
 pub(super) fn inspection_text(inspection: &Inspection) -> Text {
@@ -49,12 +49,14 @@ fn options_table(options: &[PluginOption]) -> Text {
     }));
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        cells.map(|cell| display_width(cell)).max().unwrap_or_default()
     };
     let widths = [0, 1, 2].map(width);
     let lines = rows.iter().map(|[name, form, default, description]| {
         let [first, second, third] = widths;
-        format!("  {name:first$}  {form:second$}  {default:third$}  {description}").trim_end().to_owned()
+        let cells = [(name, first), (form, second), (default, third)];
+        let [name, form, default] = cells.map(|(cell, width)| pad_to_width(cell, width));
+        format!("  {name}  {form}  {default}  {description}").trim_end().to_owned()
     });
     lines.collect()
 }
