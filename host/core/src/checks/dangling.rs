@@ -241,7 +241,9 @@ impl<'a> Search<'a> {
             let mut remedies = self.find_remedies(references, referent, object);
             remedies.push(accept);
             let first = remedies.remove(0);
-            let refusal = Refusal::source(WOULD_DANGLE, key, message, first);
+            let roots = references.iter().map(|reference| reference.root.clone());
+            let users: BTreeSet<Key> = references.iter().map(|it| it.by.clone()).chain(roots).collect();
+            let refusal = Refusal::source(WOULD_DANGLE, key, message, first).with_others(users);
             Some(remedies.into_iter().fold(refusal, Refusal::with_remedy))
         };
         self.missing.iter().filter_map(refusal).collect()

@@ -278,6 +278,9 @@ fn references_are_followed_through_staying_objects() {
             format!("VSphereClusterIdentity vcenter {stays} VSphereCluster ns/c (spec.identityRef.name)"),
         ]
     );
+    let users = |refusal: &Refusal| refusal.others.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let both = ["VSphereCluster ns/c", "VSphereClusterIdentity vcenter"];
+    assert_eq!(refusals.iter().map(users).collect::<Vec<_>>(), [both.to_vec(), vec!["VSphereCluster ns/c"]]);
     let zone =
         |name| json!({"spec": {"failureDomain": name, "infrastructureRef": {"kind": "VSphereMachine"}}});
     let zones = World::new([("Machine ns/a", zone("z")), ("Machine ns/b", zone("z"))])
