@@ -16,7 +16,7 @@ const SOURCES: &str = "host/cli/src/output/page";
 /// What is built, and committed.
 const BUILT: [&str; 2] = ["page.html", "LICENSES.txt"];
 /// How many objects the management clusters have whose plans and reports are opened.
-const SIZES: [&str; 3] = ["43", "1000", "5000"];
+const SIZES: [&str; 4] = ["43", "1000", "5000", "20000"];
 
 /// Builds the page, and puts it beside its sources.
 pub(crate) fn run() -> Result<()> {
@@ -48,7 +48,7 @@ pub(crate) fn check() -> Result<()> {
 fn build() -> Result<PathBuf> {
     let (from, to) = (root()?.join(SOURCES), target()?.join("page"));
     fs::create_dir_all(to.join("src"))?;
-    for name in ["package.json", "package-lock.json", ".npmrc", "build.mjs", "check.mjs"] {
+    for name in ["package.json", "package-lock.json", ".npmrc", "build.mjs", "check.mjs", "scenes.mjs"] {
         fs::copy(from.join(name), to.join(name)).with_context(|| format!("copy {name}"))?;
     }
     for entry in fs::read_dir(from.join("src"))? {

@@ -209,6 +209,14 @@ impl Commands {
         matches!(task, Some(Task::Move(_))).then(|| self.join_words(words.iter().map(String::as_str)))
     }
 
+    /// Returns the line of this plan, without its format: a page on a terminal is of no use. If the plan has no target, the line has
+    /// a placeholder.
+    pub(crate) fn repeat_plan(&self, has_target: bool) -> String {
+        let words = without_flags(&self.again, &["--output", "-o"], &[]);
+        let target: &[&str] = if has_target { &[] } else { &["--to-kubeconfig", "TARGET.kubeconfig"] };
+        self.join_words(words.iter().map(String::as_str).chain(target.iter().copied()))
+    }
+
     fn join_words<'a>(&self, words: impl Iterator<Item = &'a str>) -> String {
         let mut line = self.program.clone();
         for word in words {
@@ -244,19 +252,24 @@ fn about_plugins(with: &PluginArgs) -> Vec<String> {
 
 /// Turns the words of a plan or of a dry run into the words of a move that shows its result as usual.
 fn as_move(typed: &[String]) -> Vec<String> {
-    const WITH_VALUE: [&str; 3] = ["--report", "--output", "-o"];
+    let mut words = without_flags(typed, &["--report", "--output", "-o"], &["--tree", "--dry-run"]);
+    if let Some(verb) = words.iter_mut().find(|word| *word == "plan") {
+        *verb = "move".to_owned();
+    }
+    words
+}
+
+/// Returns the words without these flags, with or without a value.
+fn without_flags(typed: &[String], with_value: &[&str], without_value: &[&str]) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut rest = typed.iter();
     while let Some(word) = rest.next() {
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-        match name {
-            _ if WITH_VALUE.contains(&word.as_str()) => drop(rest.next()),
-            "--tree" | "--dry-run" | "--report" | "--output" | "-o" => {}
-            _ => words.push(word.clone()),
+        if with_value.contains(&word.as_str()) {
+            rest.next();
+        } else if !with_value.contains(&name) && !without_value.contains(&name) {
+            words.push(word.clone());
         }
-    }
-    if let Some(verb) = words.iter_mut().find(|word| *word == "plan") {
-        *verb = "move".to_owned();
     }
     words
 }
@@ -579,6 +592,10 @@ pub(crate) mod tests {
         ];
         let expected = "pivot-host move --kubeconfig 'a b' --to-kubeconfig b -n plan --accept already-paused";
         assert_eq!(move_of(&plan).unwrap(), expected);
+        let again = "pivot-host plan --kubeconfig 'a b' --to-kubeconfig b -n plan --tree --report r.html --accept already-paused";
+        assert_eq!(commands(&plan).0.repeat_plan(true), again);
+        let without_target = commands(&["plan", "-A", "-o", "html"]).0.repeat_plan(false);
+        assert_eq!(without_target, "pivot-host plan -A --to-kubeconfig TARGET.kubeconfig");
         let dry_run = ["move", "--dry-run=server", "--to-kubeconfig", "b"];
         assert_eq!(move_of(&dry_run).unwrap(), "pivot-host move --to-kubeconfig b");
         assert_eq!(move_of(&["plan", "--kubeconfig", "a"]), None, "a move needs a target");

@@ -48,7 +48,7 @@ use serde::Serialize;
 pub(crate) use describe::{DescribeDocument, no_match_text, tree_text};
 pub(crate) use diagnosis::{DiagnosisDocument, diagnosis_text};
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
-pub(crate) use page::PlanPage;
+pub(crate) use page::{PlanPage, saved_plan_page};
 pub(crate) use pictures::draw_plan;
 pub(crate) use progress::{PlanUse, Progress};
 pub(crate) use remedies::{name_kubeconfigs, remedies_sentence};

@@ -5,7 +5,7 @@ use pivot_engine::Exit;
 use serde_json::json;
 
 use crate::approval;
-use crate::args::PlanVerb;
+use crate::args::{OutputFormat, PlanVerb};
 use crate::exit;
 use crate::output::{self, Document, ErrorDocument, Output, Text};
 use crate::saved::read_plan;
@@ -16,8 +16,13 @@ const UNCHANGED_STATE: &str = "nothing is changed";
 pub(crate) fn run(verb: &PlanVerb, output: &Output) -> u8 {
     let done = match verb {
         PlanVerb::Show { file } => read_plan(file).map(|plan| {
-            let all = output.settings().verbose > 0;
-            output.result(&plan, || output::saved_plan(&plan, all));
+            let settings = output.settings();
+            match settings.format {
+                OutputFormat::Picture(_) => {
+                    output.own(&output::saved_plan_page(&plan, &file.display().to_string()));
+                }
+                _ => output.result(&plan, || output::saved_plan(&plan, settings.verbose > 0)),
+            }
             exit::DONE
         }),
         PlanVerb::Sign(signing) => match approval::sign_plan(signing, output) {

@@ -17,9 +17,9 @@ use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{DescribeArgs, description};
 use super::flags::{
     Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish,
-    HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, PlanArgs, PlanVerb, Rbac,
-    ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits, Taking, ToCluster,
-    ToDirectory, Verb, WaitArgs, Which,
+    HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, Picture, PlanArgs, PlanVerb,
+    Rbac, ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits, Taking,
+    ToCluster, ToDirectory, Verb, WaitArgs, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginArgs, PluginVerb, Signing};
@@ -206,7 +206,15 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
     // Output flags are read before the rest, so that errors are formatted as asked, too.
     let Cli { look, verb } = typed;
     let task = task(verb)?;
-    if matches!(look.output, OutputFormat::Picture(_)) && !matches!(task, Task::Plan(_)) {
+    let is_drawn = match look.output {
+        OutputFormat::Picture(picture) => match task {
+            Task::Plan(_) => true,
+            Task::SavedPlan(PlanVerb::Show { .. }) => picture == Picture::Html,
+            _ => false,
+        },
+        _ => true,
+    };
+    if !is_drawn {
         return usage("-o dot, mermaid and html draw a plan: they go with `plan` and `move --dry-run`");
     }
     let makes_reports = matches!(task, Task::Plugin(PluginVerb::Rehearse(_) | PluginVerb::Test(_)));

@@ -8,7 +8,7 @@ use clap::builder::{
 };
 use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, ValueEnum};
 
-use super::flags::{Cli, OutputFormat};
+use super::flags::{Cli, OutputFormat, Picture};
 use super::risks::RISKY_FLAGS;
 use super::{environment, examples, risks};
 
@@ -85,7 +85,7 @@ pub(super) fn bare() -> Command {
     let output = command.get_arguments().find(|arg| arg.get_id() == "output").cloned();
     let output = output.map(|arg| {
         let help = "Format of the result on stdout";
-        arg.help(help).value_parser(Formats { junit: false })
+        arg.help(help).value_parser(Formats { more: None })
     });
     let command = match output {
         Some(output) => command.mut_subcommands(|verb| with_output(verb, None, &output)),
@@ -100,29 +100,36 @@ const DRAWING: [&str; 3] = ["plan", "move", "handover start"];
 /// The commands whose result can be a report of tests.
 const TESTING: [&str; 2] = ["plugin rehearse", "plugin test"];
 
+/// The command whose result can be a page, and no graph.
+const PAGE: &str = "plan show";
+
 /// Gives each command that draws no plan a flag without the formats of drawings.
 fn with_output(command: Command, of: Option<&str>, output: &Arg) -> Command {
     let name = name_subcommand(of, command.get_name());
     let command = command.mut_subcommands(|verb| with_output(verb, Some(&name), output));
     match name.as_str() {
         name if DRAWING.contains(&name) => command,
-        name if TESTING.contains(&name) => command.arg(output.clone().value_parser(Formats { junit: true })),
+        name if TESTING.contains(&name) => command.arg(with_format(output, OutputFormat::Junit)),
+        PAGE => command.arg(with_format(output, OutputFormat::Picture(Picture::Html))),
         _ => command.arg(output),
     }
 }
 
-/// Reads the formats of commands that draw no plan.
+fn with_format(output: &Arg, more: OutputFormat) -> Arg {
+    output.clone().value_parser(Formats { more: Some(more) })
+}
+
+/// Reads the formats of commands that draw no graphs: the usual ones, and one more.
 #[derive(Clone)]
 struct Formats {
-    junit: bool,
+    more: Option<OutputFormat>,
 }
 
 impl Formats {
     fn values(&self) -> impl Iterator<Item = PossibleValue> + use<> {
-        let junit = self.junit;
+        let more = self.more;
         let has = move |format: &&OutputFormat| match format {
-            OutputFormat::Picture(_) => false,
-            OutputFormat::Junit => junit,
+            OutputFormat::Picture(_) | OutputFormat::Junit => Some(**format) == more,
             OutputFormat::Text | OutputFormat::Json | OutputFormat::Yaml => true,
         };
         let formats = OutputFormat::value_variants().iter().filter(has);

@@ -434,8 +434,17 @@ fn only_a_plan_is_drawn() {
     }
     let other = parsed("pivot-host status -o html").unwrap_err();
     assert!(other.contains("[possible values: text, json, yaml]"), "{other}");
-    let shown = parsed("pivot-host plan show plan.json -o html").unwrap_err();
-    assert!(shown.contains("[possible values: text, json, yaml]"), "{shown}");
+    for line in ["pivot-host plan show plan.json -o html", "pivot-host -o html plan show plan.json"] {
+        assert!(matches!(meant(line), Task::SavedPlan(_)), "{line}");
+    }
+    let shown = parsed("pivot-host plan show plan.json -o dot").unwrap_err();
+    assert!(shown.contains("[possible values: text, json, yaml, html]"), "{shown}");
+    let differs = parsed("pivot-host plan diff a b -o html").unwrap_err();
+    assert!(differs.contains("[possible values: text, json, yaml]"), "{differs}");
+    refused(
+        "pivot-host -o dot plan show plan.json",
+        &expect!["-o dot, mermaid and html draw a plan: they go with `plan` and `move --dry-run`"],
+    );
     let formats =
         ["-o yaml status", "status -o yaml"].map(|line| parsed(&format!("pivot-host {line}")).unwrap());
     assert!(formats.iter().all(|cli| cli.look.output == OutputFormat::Yaml), "{formats:?}");

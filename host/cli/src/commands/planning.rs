@@ -114,6 +114,7 @@ impl Planning<'_> {
             verdict: &verdict,
             moves: &self.moves,
             next: &self.next,
+            again: self.command.commands.repeat_plan(self.has_target),
             reported: &self.reported,
             failed,
             now: output::current_time(),

@@ -53,8 +53,13 @@ pub(super) struct ReportedRisk {
 impl ReportedRisk {
     /// Reads it from an event; `None` for events about something else.
     pub(super) fn from_event(event: &Event) -> Option<Self> {
-        let Event::Accepted { code, kinds } = event.clone() else { return None };
-        Some(Self { text: events::risk_line(code, &kinds), code, kinds })
+        let Event::Accepted { code, kinds } = event else { return None };
+        Some(Self::new(*code, kinds.iter().cloned()))
+    }
+
+    pub(super) fn new(code: Risk, kinds: impl IntoIterator<Item = GroupKind>) -> Self {
+        let kinds: Vec<GroupKind> = kinds.into_iter().collect();
+        Self { text: events::risk_line(code, &kinds), code, kinds }
     }
 }
 

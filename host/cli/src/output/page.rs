@@ -5,22 +5,22 @@
 //! terminal; the JSON has no character that could end its element; and the script makes text of it, never markup. The file's policy allows
 //! its own script and style and no request at all.
 
-use std::collections::BTreeMap;
-
-use pivot_core::Key;
-use pivot_core::messages::refusal::Refusal;
-use pivot_core::plan::{Fate, Note, Plan, Stay, Step};
+use pivot_core::plan::Plan;
+use pivot_core::records::saved_plan::SavedPlan;
 use pivot_core::request::scope::Scope;
-use pivot_engine::{MoveStatus, Summary};
+use pivot_engine::MoveStatus;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::happened::{ReportedFinding, ReportedRisk};
+use super::lines::count_text;
 use super::move_report::MoveReport;
-use super::reported::{Reported, ReportedWarning};
-use super::saved::foreseen_changes;
+use super::reported::Reported;
 use super::verdict::PlanVerdict;
-use super::{remedies, status, text};
+use super::{status, stop, text};
+use content::{Content, Said, UnderWay};
+
+mod content;
 
 const PAGE: &str = include_str!("page/page.html");
 const PLACE: &str = "{{DATA}}";
@@ -37,6 +37,8 @@ pub(crate) struct PlanPage<'a> {
     /// The moves under way, and the commands that can be typed next about each.
     pub(crate) moves: &'a [MoveStatus],
     pub(crate) next: &'a [Vec<String>],
+    /// The command that makes the plan again, once its problems are solved and it has a target.
+    pub(crate) again: String,
     /// Accepted risks, warnings and findings.
     pub(crate) reported: &'a Reported,
     /// Reason, line by line, if planning ended early.
@@ -49,15 +51,17 @@ impl PlanPage<'_> {
     /// The file.
     pub(crate) fn html(&self) -> String {
         let PlanVerdict { sign, text, command } = self.verdict;
-        let mut facts = vec![
+        let facts = vec![
             ("What", self.scope.to_string()),
             ("Planned", self.now.clone()),
             ("By", concat!("pivot-host ", env!("CARGO_PKG_VERSION")).to_owned()),
         ];
-        facts.extend(command.iter().map(|command| ("To move", command.clone())));
         let verdict = Judged { sign, text: text.clone() };
         let (source, target) = self.sides;
-        let head = Head { title: "Plan of a move", verdict, source, target, facts };
+        let again = (command.is_none() && *sign != "none").then(|| self.again.clone());
+        let next = command.iter().cloned().collect();
+        let head =
+            Head { title: "Plan of a move", verdict, source, target, facts, next, again, saved: false };
         let moves = self.moves.iter().zip(self.next);
         let moves = moves.map(|(one, next)| UnderWay { lines: status::one_under_way(one), next }).collect();
         let plan = Some(Content::from_plan(self.plan, moves));
@@ -80,7 +84,18 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
         ("Written by", format!("pivot-host {}", report.version)),
     ];
     let (source, target) = (report.source, report.target);
-    let head = Head { title: report.title(), verdict: Judged { sign, text }, source, target, facts };
+    let verdict = Judged { sign, text };
+    // The next commands are part of the result.
+    let head = Head {
+        title: report.title(),
+        verdict,
+        source,
+        target,
+        facts,
+        next: Vec::new(),
+        again: None,
+        saved: false,
+    };
     fill_template(&Shown {
         head,
         files: report.files,
@@ -91,6 +106,61 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
         findings: Vec::new(),
         report: Some(report),
         message,
+    })
+}
+
+/// The page of a saved plan; `file` is its name.
+pub(crate) fn saved_plan_page(plan: &SavedPlan, file: &str) -> String {
+    let SavedPlan { source, target, decisions, plugins, refusals, .. } = plan;
+    let scope = &decisions.scope;
+    let risks = scope.accept.iter().chain(decisions.accept.iter());
+    let accepted: Vec<_> =
+        risks.map(|(code, kinds)| ReportedRisk::new(code, kinds.iter().cloned())).collect();
+    let (sign, text) = match (refusals.len(), target) {
+        (0, None) => ("warn", "A saved plan without a target, which no move carries out".to_owned()),
+        (0, Some(_)) if accepted.is_empty() => ("good", "A saved plan without problems".to_owned()),
+        (0, Some(_)) => (
+            "warn",
+            format!("A saved plan without problems; {} accepted", count_text(accepted.len(), "risk")),
+        ),
+        (problems, _) => (
+            "bad",
+            format!("A saved plan with {}, which no move carries out", count_text(problems, "problem")),
+        ),
+    };
+    let plugins: Vec<String> = plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
+    let facts = vec![
+        ("What", scope.to_string()),
+        ("Planned", plan.made_at.clone()),
+        ("By", format!("{}, with pivot-host {}", plan.made_by, plan.written_by)),
+        ("Plugins", if plugins.is_empty() { "none".to_owned() } else { plugins.join(", ") }),
+        ("File", file.to_owned()),
+        ("Checksum", plan.checksum().to_owned()),
+    ];
+    let files = source.files.is_some() || target.as_ref().is_some_and(|target| target.files.is_some());
+    let can_move = refusals.is_empty() && target.is_some() && !files;
+    let next = can_move.then(|| stop::saved_plan_command(file)).into_iter().collect();
+    let (source, target) = (source.label.as_str(), target.as_ref().map_or("", |target| &target.label));
+    let verdict = Judged { sign, text };
+    let head = Head {
+        title: "Saved plan of a move",
+        verdict,
+        source,
+        target,
+        facts,
+        next,
+        again: None,
+        saved: true,
+    };
+    fill_template(&Shown {
+        head,
+        files,
+        plan: Some(Content::from_saved_plan(plan)),
+        accepted,
+        warnings: Vec::new(),
+        findings: Vec::new(),
+        report: None,
+        message: &[],
     })
 }
 
@@ -154,6 +224,13 @@ struct Head<'a> {
     source: &'a str,
     target: &'a str,
     facts: Vec<(&'static str, String)>,
+    /// Commands that carry out the plan.
+    next: Vec<String>,
+    /// The command that makes the plan again, if it can't be carried out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    again: Option<String>,
+    /// True for a saved plan, which has no warnings.
+    saved: bool,
 }
 
 /// Judgement of a plan or a move.
@@ -162,149 +239,4 @@ struct Judged {
     /// `good`, `bad`, `warn` or `none`.
     sign: &'static str,
     text: String,
-}
-
-/// The objects of a plan, with their problems and notes. Thousands of objects share few words: rows have indices of them.
-#[derive(Serialize)]
-struct Content<'a> {
-    summary: Summary,
-    words: Vec<String>,
-    steps: Vec<StepRow<'a>>,
-    stays: Vec<StayRow<'a>>,
-    problems: Vec<Problem>,
-    notes: Vec<Said>,
-    moves: Vec<UnderWay<'a>>,
-}
-
-/// Kind, namespace, name, fate, why it moves, why it is kept, Cluster, objects that must exist first, UID, owners that the copy
-/// will lack, the existing object of the target, and changes by plugins.
-#[derive(Serialize)]
-struct StepRow<'a>(
-    Word,
-    Word,
-    &'a str,
-    &'static str,
-    Word,
-    Word,
-    Word,
-    &'a [usize],
-    &'a str,
-    Vec<Word>,
-    Vec<Word>,
-);
-
-/// Kind, namespace, name, why it stays.
-#[derive(Serialize)]
-struct StayRow<'a>(Word, Word, &'a str, Word);
-
-/// Several objects with the same problem.
-#[derive(Serialize)]
-struct Problem {
-    side: String,
-    code: &'static str,
-    message: String,
-    objects: Vec<String>,
-    remedy: String,
-}
-
-#[derive(Serialize)]
-struct Said {
-    code: String,
-    message: String,
-    objects: Vec<String>,
-}
-
-impl From<ReportedWarning> for Said {
-    fn from(ReportedWarning { code, object, text, .. }: ReportedWarning) -> Self {
-        Self { code, message: text, objects: object.iter().map(ToString::to_string).collect() }
-    }
-}
-
-#[derive(Serialize)]
-struct UnderWay<'a> {
-    lines: Vec<String>,
-    next: &'a [String],
-}
-
-/// An index of a word; negative: none.
-type Word = i64;
-
-#[derive(Default)]
-struct Words {
-    all: Vec<String>,
-    index: BTreeMap<String, Word>,
-}
-
-impl Words {
-    fn intern(&mut self, word: impl ToString) -> Word {
-        let word = word.to_string();
-        if let Some(index) = self.index.get(&word) {
-            return *index;
-        }
-        let index = self.all.len().try_into().unwrap_or(-1);
-        self.all.push(word.clone());
-        self.index.insert(word, index);
-        index
-    }
-
-    fn maybe(&mut self, word: Option<impl ToString>) -> Word {
-        word.map_or(-1, |word| self.intern(word))
-    }
-
-    fn step<'a>(&mut self, step: &'a Step) -> StepRow<'a> {
-        let Step { key, uid, after, dropped_owners, fate, why, cluster, in_target, changes, .. } = step;
-        let (fate, keep) = match fate {
-            Fate::Move => ("move", -1),
-            Fate::Keep(reason) => ("keep", self.intern(reason)),
-            Fate::FromManifest => ("add", -1),
-        };
-        let Key { group_kind, namespace, name } = key;
-        let dropped = dropped_owners
-            .iter()
-            .map(|owner| self.intern(format!("{} {}", owner.kind, owner.name)))
-            .collect();
-        let (kind, namespace) = (self.intern(group_kind), self.maybe(namespace.as_ref()));
-        let (why, cluster) = (self.intern(why), self.maybe(cluster.as_ref()));
-        let foreseen = foreseen_changes(in_target.as_ref(), changes).map(|one| self.intern(one)).collect();
-        StepRow(kind, namespace, name, fate, why, keep, cluster, after, &uid.0, dropped, foreseen)
-    }
-
-    fn stay<'a>(&mut self, Stay { key, reason }: &'a Stay) -> StayRow<'a> {
-        let Key { group_kind, namespace, name } = key;
-        StayRow(self.intern(group_kind), self.maybe(namespace.as_ref()), name, self.intern(reason))
-    }
-}
-
-impl<'a> Content<'a> {
-    fn from_plan(plan: &'a Plan, moves: Vec<UnderWay<'a>>) -> Self {
-        let mut words = Words::default();
-        let steps = plan.steps.iter().map(|step| words.step(step)).collect();
-        let stays = plan.stays.iter().map(|stay| words.stay(stay)).collect();
-        let problems = Refusal::group_similar(&plan.refusals).into_iter().map(|group| {
-            let Refusal { code, side, object, others, message, remedies } = group.first;
-            let objects: std::collections::BTreeSet<&Key> =
-                object.iter().chain(others).chain(group.objects.iter().copied()).collect();
-            Problem {
-                side: side.to_string(),
-                code,
-                message: message.clone(),
-                objects: objects.iter().map(ToString::to_string).collect(),
-                remedy: remedies::remedies_sentence(remedies),
-            }
-        });
-        let notes = plan.notes.iter().map(|Note { code, object, message }| Said {
-            code: code.to_string(),
-            message: message.clone(),
-            objects: object.iter().map(ToString::to_string).collect(),
-        });
-        Self {
-            summary: plan.into(),
-            words: words.all,
-            steps,
-            stays,
-            problems: problems.collect(),
-            notes: notes.collect(),
-            moves,
-        }
-    }
 }

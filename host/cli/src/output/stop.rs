@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_number, format_objects};
 use pivot_core::messages::refusal::Refusal;
 use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::shell::quote;
 use pivot_core::{Both, GroupKind, Key};
 use pivot_engine::{Failure, Lines, Stop};
 
@@ -59,6 +60,11 @@ const BOTH_SIDES: &str = "--kubeconfig SOURCE.kubeconfig --to-kubeconfig TARGET.
 pub(crate) fn placeholder_flags() -> Both<Vec<String>> {
     let flags = |file: &str| vec!["--kubeconfig".to_owned(), file.to_owned()];
     Both::new(flags(PLACEHOLDERS.source), flags(PLACEHOLDERS.target))
+}
+
+/// Returns the command that carries out a saved plan, for readers who replace the names of the files.
+pub(super) fn saved_plan_command(file: &str) -> String {
+    format!("pivot-host move {BOTH_SIDES} --plan {}", quote(file))
 }
 
 /// Returns the reason of a stop and its remedies, for readers of a status.

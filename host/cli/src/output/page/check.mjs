@@ -1,6 +1,6 @@
-// Opens pages in a real browser: light and dark, 390 and 1,440 px wide. Nothing may be written to the console, no request may
-// leave the page, nothing may be wider than the window, and the keyboard must reach everything. `cargo xtask test --only page`
-// runs it.
+// Opens pages in a real browser: light and dark, 390 and 1,440 px wide, and on paper. Nothing may be written to the console, no
+// request may leave the page, nothing may be wider than the window, and the keyboard must reach everything. The first screen must
+// have the answer. `cargo xtask test --only page` runs it. The scenes are opened, too, next to page.html.
 //
 // usage: node check.mjs OUT-DIRECTORY PAGE.html...
 import { mkdtempSync, mkdirSync, rmSync, statSync } from "node:fs";
@@ -8,15 +8,18 @@ import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { HOSTILE, LABEL, MISSING, MOVE, PLAN, write } from "./scenes.mjs";
 import { counted } from "./src/dom.js";
+import { fold } from "./src/findings.js";
+import { pauseWindow } from "./src/timeline.js";
 
-const [out, ...pages] = process.argv.slice(2);
+const [out, ...given] = process.argv.slice(2);
 const FLAGS = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync",
 ];
 /** Many times what it takes on a quiet machine: a page that is this slow is broken, whatever runs beside it. */
-const BOUNDS = { "first picture": 20000, "search result": 3000, "scrolling to the end": 3000, megabytes: 200 };
+const BOUNDS = { "first picture": 20000, opening: 2000, "search result": 3000, "scrolling to the end": 3000, megabytes: 200 };
 
 const wrong = [];
 const check = (good, what) => { if (!good) wrong.push(what); };
@@ -27,9 +30,24 @@ const kinds = ["Machine", "ClusterClass", "Policy", "Proxy", "HardwareData", "Ga
 const read = ["2 Machines", "2 ClusterClasses", "2 Policies", "2 Proxies", "2 HardwareData", "2 Gateways"];
 check(String(kinds) === String(read), `several of a kind read ${kinds}`);
 
-for (const page of pages) {
+// Messages share a card if they differ only in the names of their objects.
+const same = (...all) => fold(all.map(([object, message]) => ({ severity: "stop", code: "c", objects: [object], message }))).length;
+check(same(["Machine a/m0", "a/m0 is busy: get m0 -n a"], ["Machine b/m1", "b/m1 is busy: get m1 -n b"]) === 1, "messages that differ in names are not folded");
+check(same(["Machine a/m0", "a has no m0"], ["Machine b/m1", "b has no m1"]) === 2, "messages about two namespaces are folded");
+check(same(["Machine a/m0", "m0 is busy"], ["Secret a/m1", "m1 is busy"]) === 2, "messages about two kinds are folded");
+
+// A report doesn't say that something is paused that isn't, nor the reverse.
+const span = (exitCode, ...phases) => JSON.stringify(pauseWindow({ exitCode, phases: phases.map(([phase, state, changes = {}], at) => ({ phase, state, changes, at, milliseconds: 1 })) }));
+const paused = ["Paused", "done", { paused: 2 }];
+check(span(0, ["Checked", "done"], paused, ["Copied", "done"], ["Live", "done"], ["Released", "done"]) === '{"from":1,"to":4}', "a pause doesn't end with the phase that unpauses");
+check(span(4, ["Checked", "done"], paused, ["Copied", "stopped"]) === '{"from":1}', "a stopped move isn't still paused");
+check(span(3, ["Checked", "done"], paused, ["Paused", "undone", { unpaused: 2 }]) === '{"from":1,"to":3}', "an undone pause doesn't end");
+check(span(3, ["Checked", "stopped"]) === "null" && span(3, ["Checked", "done"], ["Paused", "stopped"]) === "null", "a refused move paused something");
+check(span(0, ["Copied", "done"], ["Live", "done"]) === '{"to":2}', "a resumed move's pause has a beginning");
+
+for (const page of [...given, ...write("page.html", out)]) {
   for (const colorScheme of ["light", "dark"]) {
-    for (const width of [1440, 390]) await look(resolve(page), colorScheme, width);
+    for (const width of [1440, 390]) await look(resolve(page), colorScheme, width).catch((error) => wrong.push(`${basename(page)}: ${error.message}`));
   }
 }
 wrong.forEach((what) => console.log(`WRONG ${what}`));
@@ -43,6 +61,7 @@ async function look(path, colorScheme, width) {
   });
   try {
     const tab = await context.newPage();
+    tab.setDefaultTimeout(20000);
     const url = pathToFileURL(path).href;
     const said = [], asked = [], stopped = [];
     tab.on("console", (message) => said.push(message.text()));
@@ -50,16 +69,26 @@ async function look(path, colorScheme, width) {
     context.on("request", (request) => { if (request.url() !== url) asked.push(request.url()); });
     context.on("requestfailed", (request) => { if (request.failure().errorText === "csp") stopped.push(request.url()); });
 
+    const client = await context.newCDPSession(tab);
+    await client.send("Performance.enable");
     await tab.goto(url);
     await tab.waitForFunction(() => document.documentElement.dataset.ready === "yes");
     const tree = tab.locator("[role=tree]");
-    const hasTree = await tab.evaluate(() => Boolean(document.querySelector("#objects")));
+    const hasTree = await tab.evaluate(() => Boolean(document.querySelector("#search")));
     if (hasTree) await tab.waitForSelector("[role=treeitem]");
     const figures = { "first picture": await tab.evaluate(firstPicture) };
+    figures.opening = await openingTime(client);
+    if (width > 1000) await firstScreen(tab, name);
     await tab.screenshot({ path: join(out, `${name}.png`) });
 
     const sideways = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     check(sideways <= 0, `${name}: ${sideways} px wider than the window`);
+    await order(tab, name);
+    await copy(tab, name);
+    await map(tab, name, width);
+    await paper(tab, name);
+    if (basename(path) === "scene-problems.html") await problems(tab, name);
+    if (basename(path) === "scene-clusters.html") await hostile(tab, name);
     if (hasTree) {
       await keyboard(tab, tree, name);
       figures["search result"] = await search(tab, name);
@@ -74,8 +103,7 @@ async function look(path, colorScheme, width) {
     check(left.length === 0, `${name}: what should have been stopped went through: ${left}`);
     check(stopped.length === asked.length, `${name}: of ${asked} the policy stopped only ${stopped}`);
 
-    const client = await context.newCDPSession(tab);
-    const { metrics } = await client.send("Performance.enable").then(() => client.send("Performance.getMetrics"));
+    const { metrics } = await client.send("Performance.getMetrics");
     figures.megabytes = metrics.find(({ name }) => name === "JSHeapUsedSize").value / 1e6;
     for (const [what, bound] of Object.entries(BOUNDS)) {
       check(!(figures[what] > bound), `${name}: ${what}: ${figures[what]}, more than ${bound}`);
@@ -95,6 +123,130 @@ function firstPicture() {
     const wait = () => (seen() === undefined ? requestAnimationFrame(wait) : done(Math.max(seen(), performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd)));
     wait();
   });
+}
+
+/** What opening the page costs the browser, in milliseconds. */
+async function openingTime(client) {
+  const { metrics } = await client.send("Performance.getMetrics");
+  const seconds = (wanted) => metrics.find(({ name }) => name === wanted).value;
+  return 1000 * (seconds("ScriptDuration") + seconds("LayoutDuration") + seconds("RecalcStyleDuration"));
+}
+
+function data(tab) {
+  return tab.evaluate(() => JSON.parse(document.getElementById("data").textContent));
+}
+
+/** 1280 by 800, without a click: what moves, what stays although it is needed, what is dangerous, what was accepted, what is next. */
+async function firstScreen(tab, name) {
+  const before = tab.viewportSize();
+  await tab.setViewportSize({ width: 1280, height: 800 });
+  const { head, plan, report } = await data(tab);
+  const seen = await tab.evaluate(() => [...document.querySelectorAll("[data-answer], .next .command")].map((one) => ({ name: one.dataset.answer ?? "Next", text: one.innerText, bottom: one.getBoundingClientRect().bottom })));
+  const wanted = ["Dangerous", "Accepted"];
+  if (plan) wanted.push("Stays, but is needed");
+  if (head.next?.length || head.again || report?.result.next?.length) wanted.push("Next");
+  for (const one of wanted) check(seen.some((other) => other.name === one), `${name}: the first screen doesn't have ${one}`);
+  if (plan) check(seen.some(({ text }) => new RegExp(`^(Move|Copie|Copy|Moved|Copied)s?\\s+${plan.summary.clusters.toLocaleString("en")} Cluster`).test(text)), `${name}: the first screen doesn't say how many Clusters move: ${JSON.stringify(seen)}`);
+  for (const { name: what, bottom } of seen) check(bottom <= 800, `${name}: ${what} ends ${bottom} px below the top, out of the first screen`);
+  await tab.setViewportSize(before);
+}
+
+/** What is wrong comes before everything else. */
+async function order(tab, name) {
+  const ids = await tab.evaluate(() => [...document.querySelectorAll("main > section")].map((one) => one.id));
+  const at = (id) => (ids.includes(id) ? ids.indexOf(id) : Infinity);
+  if (ids.includes("problems")) check(at("problems") === (ids.includes("stop") ? 1 : 0), `${name}: the problems are not first: ${ids}`);
+  if (ids.includes("objects")) check(at("map") < at("objects") || !ids.includes("map"), `${name}: the map comes after the list: ${ids}`);
+}
+
+/** A button copies exactly the command that is shown, and selects it where there is no clipboard. */
+async function copy(tab, name) {
+  const commands = tab.locator(".next .command");
+  if (!(await commands.count())) return;
+  const shown = await commands.first().locator("code").textContent();
+  const pressed = async (write) => {
+    await tab.evaluate((write) => Object.defineProperty(navigator, "clipboard", { configurable: true, value: write ? { writeText: async (text) => { window.copied = text; } } : undefined }), write);
+    await commands.first().locator(".copy").click();
+    return tab.evaluate((write) => (write ? window.copied : getSelection().toString()), write);
+  };
+  for (const write of [true, false]) {
+    const got = await pressed(write);
+    check(got === shown, `${name}: the button copies ${got}, not ${shown}`);
+  }
+  const { head } = await data(tab);
+  if (head.next?.length) check(shown === head.next[0], `${name}: the next command is ${shown}, not ${head.next[0]}`);
+}
+
+/** A tile for each Cluster, coloured by its kinds; by keys and by a click to the Cluster's tree. */
+async function map(tab, name, width) {
+  const { plan } = await data(tab);
+  const tiles = tab.locator(".cluster");
+  const clusters = new Set((plan?.steps ?? []).map((step) => step[6]).filter((word) => word >= 0)).size;
+  const shown = await tiles.count();
+  check(shown === Math.min(clusters, 1000), `${name}: ${shown} tiles for ${clusters} Clusters`);
+  if (!shown) return;
+  const plain = await tab.evaluate(() => [...document.querySelectorAll(".cluster .strip")].filter((one) => !getComputedStyle(one).backgroundImage.startsWith("linear-gradient") || !one.clientHeight).length);
+  check(plain === 0, `${name}: ${plain} Clusters have no colours`);
+  const last = tiles.last();
+  const wanted = await last.getAttribute("aria-label");
+  await tiles.first().focus();
+  await tab.keyboard.press("End");
+  check(await last.evaluate((one) => one === document.activeElement), `${name}: the End key doesn't lead to the last Cluster`);
+  await tab.keyboard.press("Enter");
+  const title = await tab.locator(".drawing h3").textContent();
+  check(wanted.startsWith(`${title}:`), `${name}: a Cluster's tile draws ${title}, not ${wanted}`);
+  const row = await tab.evaluate(() => document.querySelector("[role=treeitem][aria-selected=true]")?.innerText);
+  check(row?.includes(title), `${name}: a Cluster's tile leads to the row ${row}, not to ${title}`);
+  check((await tab.locator(".drawing .box").count()) > 1, `${name}: the picture of ${title} is empty`);
+  if (name.startsWith("scene-problems") && width > 1000) check((await tab.locator(".lines path").count()) === 1, `${name}: no line leads to the Cluster that needs ${MISSING}`);
+}
+
+/** On paper: dark words on white, no buttons, and each Cluster in a row. */
+async function paper(tab, name) {
+  const { plan } = await data(tab);
+  await tab.emulateMedia({ media: "print" });
+  await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  const seen = await tab.evaluate(() => ({
+    ground: getComputedStyle(document.documentElement).backgroundColor.match(/\d+/g).slice(0, 3).map(Number),
+    buttons: [...document.querySelectorAll(".copy, .tools button, .more")].filter((one) => one.offsetParent).length,
+    rows: document.querySelectorAll("#paper table:first-of-type tbody tr").length, visible: document.querySelector("#paper")?.offsetHeight > 0,
+  }));
+  check(Math.min(...seen.ground) > 200, `${name}: paper is rgb(${seen.ground})`);
+  check(seen.buttons === 0, `${name}: ${seen.buttons} buttons are printed`);
+  const clusters = new Set((plan?.steps ?? []).map((step) => step[6])).size;
+  if (plan) check(seen.visible && seen.rows >= clusters, `${name}: paper has ${seen.rows} rows for ${clusters} Clusters`);
+  await tab.evaluate(() => dispatchEvent(new Event("afterprint")));
+  await tab.emulateMedia({ media: "screen" });
+  check((await tab.locator("#paper").count()) === 0, `${name}: what is for paper stays on the screen`);
+}
+
+/** The plan whose only stop a plugin found after 120 warnings that are alike. */
+async function problems(tab, name) {
+  const texts = await tab.locator("#problems .card").allTextContents();
+  check(texts.length === 2 && texts.some((text) => text.includes("host-2 is being provisioned")), `${name}: the problems are ${texts}`);
+  const warnings = await tab.locator("#warnings .card").allTextContents();
+  check(warnings.length === 2 && warnings.some((text) => text.includes("and 119 more like this") && text.includes("120 BareMetalHosts")), `${name}: the warnings are ${warnings}`);
+  const answers = await tab.locator("[data-answer]").allInnerTexts();
+  check(answers.some((text) => text.includes("Stays, but is needed") && text.includes("1 object") && text.includes(MISSING)), `${name}: the answer doesn't name ${MISSING}: ${answers}`);
+  check((await tab.locator(".map .needed").innerText()).includes("needed by Metal3Cluster mc-3/mc-3"), `${name}: the map doesn't say that mc-3 needs ${MISSING}`);
+  const commands = await tab.locator(".next code").allTextContents();
+  check(String(commands) === String([LABEL, PLAN]), `${name}: next is ${commands}`);
+  const copies = await tab.locator(".command code").allTextContents();
+  check(String(copies) === String([LABEL, PLAN, LABEL]), `${name}: there are buttons for ${copies}`);
+  const before = await tab.locator("#warnings .object:not(.all)").count();
+  await tab.locator("#warnings .all").click();
+  check((await tab.locator("#warnings .object").count()) === before + 112, `${name}: the button for more names doesn't show them`);
+}
+
+/** A Cluster whose name is markup, and has a command in it. */
+async function hostile(tab, name) {
+  const { made, title, copies } = await tab.evaluate(() => ({ made: document.querySelectorAll("main img, main script").length, title: document.title, copies: [...document.querySelectorAll(".command code")].map((one) => one.textContent) }));
+  check(made === 0 && !title.includes("owned"), `${name}: a name became markup`);
+  check(copies.length === 1 && copies[0] === MOVE, `${name}: a name became a command: ${copies}`);
+  await tab.fill("#search", "onerror");
+  const paths = await tab.locator("[role=treeitem] .path").allTextContents();
+  check(paths.some((path) => path.includes(HOSTILE)), `${name}: the hostile name isn't shown as it is: ${paths}`);
+  await tab.fill("#search", "");
 }
 
 function scrollToEnd() {
@@ -139,6 +291,7 @@ async function keyboard(tab, tree, name) {
   check(await tree.evaluate((box) => box === document.activeElement), `${name}: the Tab key does not reach the tree`);
   const outline = await tree.evaluate((box) => getComputedStyle(box).outlineStyle);
   check(outline !== "none", `${name}: the focus in the tree can't be seen`);
+  await tab.keyboard.press("Home");
   const first = await active();
   check(first?.level === 1, `${name}: the tree has no active row: ${JSON.stringify(first)}`);
   await tab.keyboard.press("ArrowLeft");

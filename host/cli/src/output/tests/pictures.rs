@@ -1,7 +1,9 @@
 //! Plans as graphs and as a page: golden texts, names that try to be more than names, and what Graphviz makes of them.
 
 use expect_test::{expect, expect_file};
+use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
+use pivot_core::messages::shell::Kubectl;
 use pivot_core::request::scope::{Namespaces, Scope};
 
 use serde_json::{Value, json};
@@ -27,7 +29,8 @@ fn ended(
     let command = Some("pivot-host move --to-kubeconfig b");
     let outlook = Outlook { has_failed: !failed.is_empty(), has_target: true, has_dry_run: false, command };
     let verdict = &judge_plan(plan, reported, outlook);
-    let page = PlanPage { plan, sides, scope, files, verdict, moves, next, reported, failed, now };
+    let again = "pivot-host plan --to-kubeconfig b".to_owned();
+    let page = PlanPage { plan, sides, scope, files, verdict, moves, next, again, reported, failed, now };
     draw_plan(picture, &page)
 }
 
@@ -396,15 +399,28 @@ fn page_has_findings_and_the_stop() {
     );
     assert_eq!(verdict(&risky), "No problems; 1 risk accepted, 1 warning.");
     assert_eq!(risky["head"]["verdict"]["sign"], "warn");
-    let to_move = json!(["To move", "pivot-host move --to-kubeconfig b"]);
-    assert_eq!(risky["head"]["facts"].as_array().unwrap().last(), Some(&to_move));
+    assert_eq!(risky["head"]["next"], json!(["pivot-host move --to-kubeconfig b"]));
+    assert_eq!(risky["head"].get("again"), None);
     assert_eq!(risky["warnings"], json!([{"code": "no-ready-node", "message": no_node, "objects": []}]));
     assert!(risky["accepted"][0]["text"].as_str().unwrap().ends_with("(takeover-unchecked)"), "{risky}");
     let stops = page(&[found("warn"), found("stop")], &[]);
     assert_eq!(verdict(&stops), "1 problem: a move would be refused. Solve what is listed, then plan again.");
+    assert_eq!(stops["head"]["next"], json!([]));
+    assert_eq!(stops["head"]["again"], "pivot-host plan --to-kubeconfig b");
     let stopped = page(&[], &["the source does not answer".to_owned()]);
     assert_eq!(verdict(&stopped), "Planning stopped before everything was checked");
     assert_eq!(stopped["message"], json!(["the source does not answer"]));
+}
+
+#[test]
+fn only_own_commands_are_offered_to_copy() {
+    let own = Kubectl::new(Side::Source, ["get", "x"]);
+    let remedies = vec!["type `rm -r x`".into(), Remedy::kubectl("look: ", own, "")];
+    let refusal = Refusal { remedies, ..Refusal::target("code", "`rm -r y`", "") };
+    let page = of(Picture::Html, &Plan { refusals: vec![refusal], ..small_plan() }, SIDES);
+    let problem = &data(&page).0["plan"]["problems"][0];
+    assert_eq!(problem["remedy"], "type `rm -r x`, or look: `kubectl get x`");
+    assert_eq!(problem["commands"], json!(["kubectl get x"]));
 }
 
 #[test]

@@ -7,7 +7,7 @@ export function el(name, attributes = {}, ...children) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value === true ? "" : String(value));
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  made.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
   return made;
 }
 
@@ -18,6 +18,54 @@ export function svg(name, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
   made.append(...children);
   return made;
+}
+
+export const SIGNS = { good: "✔", bad: "✖", warn: "▲", none: "–" };
+
+export const sign = (which) => el("span", { class: `sign ${which}`, "aria-hidden": "true" }, SIGNS[which]);
+
+export function section(id, title, number, ...children) {
+  return el("section", { id, "aria-labelledby": `${id}-title` },
+    el("h2", { id: `${id}-title` }, title, number === null ? "" : el("span", { class: "count" }, ` ${thousands(number)}`)), ...children);
+}
+
+/** A long list shows its beginning, and a button for the rest, which paper gets without it. */
+export function list(items, made, most = 20, style = "list") {
+  const box = el("ul", { class: style }, items.slice(0, most).map(made));
+  if (items.length <= most) return box;
+  const rest = (focus) => {
+    more.remove();
+    box.append(...items.slice(most).map(made));
+    if (!focus) return;
+    box.children[most].tabIndex = -1;
+    box.children[most].focus();
+  };
+  const more = el("button", { type: "button", class: "more", onclick: () => rest(true) }, `Show ${thousands(items.length - most)} more`);
+  return el("div", {}, box, more);
+}
+
+/** A command, and a button that copies it: exactly the characters that are shown. */
+export function commandLine(command, before = "") {
+  const code = el("code", {}, command);
+  const told = el("span", { class: "unseen", role: "status" });
+  const button = el("button", { type: "button", class: "copy", "aria-label": `Copy ${command}`, onclick: async () => {
+    const done = await copied(code);
+    button.textContent = done ? "Copied" : "Selected";
+    told.textContent = done ? "Copied" : "Selected: copy it with the keyboard";
+    setTimeout(() => { button.textContent = "Copy"; told.textContent = ""; }, 2500);
+  } }, "Copy");
+  return el("p", { class: "command" }, before && el("span", { class: "before" }, before), code, button, told);
+}
+
+/** Pages in files have no clipboard in some browsers: there the command is selected, and copied as a selection. */
+async function copied(code) {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(code);
+    return document.execCommand("copy");
+  }
 }
 
 export const thousands = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");

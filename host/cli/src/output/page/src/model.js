@@ -2,6 +2,8 @@
 import { hierarchy } from "d3-hierarchy";
 import { counted } from "./dom.js";
 
+const collator = new Intl.Collator("en", { numeric: true });
+
 /** What becomes of an object: a letter and a shape each, so that no one needs colours. */
 export const FATES = {
   move: { letter: "M", shape: "▸", word: "moves", long: "Moves: copied, then deleted from the source" },
@@ -10,14 +12,14 @@ export const FATES = {
   stay: { letter: "S", shape: "■", word: "stays", long: "Stays in the source, and is not copied" },
 };
 
-export function read(plan) {
+export function read(plan, said) {
   const { words } = plan;
   const word = (index) => (index < 0 ? "" : words[index]);
   const thing = (kind, namespace, name) => {
     const full = word(kind);
     const short = full.split(".")[0];
     const path = namespace < 0 ? name : `${word(namespace)}/${name}`;
-    return { kind: short, fullKind: full, namespace: word(namespace), name, path, problems: [], notes: [] };
+    return { kind: short, fullKind: full, namespace: word(namespace), name, path, problems: [], warnings: [], notes: [] };
   };
   const steps = plan.steps.map(([kind, namespace, name, fate, why, keep, cluster, after, uid, dropped, foreseen], index) => ({
     ...thing(kind, namespace, name),
@@ -29,34 +31,63 @@ export function read(plan) {
   }));
   const all = steps.concat(stays);
   const named = new Map(all.map((one) => [`${one.kind} ${one.path}`, one]));
-  for (const [what, list] of [["problems", plan.problems], ["notes", plan.notes]]) {
-    for (const said of list) for (const name of said.objects) named.get(name)?.[what].push(said);
+  for (const [what, list] of Object.entries(said)) {
+    for (const one of list) for (const name of one.objects) named.get(name)?.[what].push(one);
   }
   for (const one of all) one.text = `${one.fullKind} ${one.path} ${one.why ?? ""} ${one.reason}`.toLowerCase();
-  return { steps, stays, all, named };
+  return { steps, stays, all, named, clusters: clusters(steps) };
 }
 
-/** A heading of a tree, which stands for all objects below it. */
-const heading = (label, children, more = {}) => ({ label, children, ...more });
-
-export function byCluster({ steps }) {
+/** Clusters by name, with their objects; last the objects of no Cluster. */
+function clusters(steps) {
   const groups = new Map();
   for (const step of steps) {
     if (!groups.has(step.cluster)) groups.set(step.cluster, []);
     groups.get(step.cluster).push(step);
   }
-  const names = [...groups.keys()].sort((a, b) => (a === "") - (b === "") || a.localeCompare(b, "en", { numeric: true }));
-  return tree(names.map((name) => {
+  const names = [...groups.keys()].sort((a, b) => (a === "") - (b === "") || collator.compare(a, b));
+  return names.map((name) => {
     const here = groups.get(name);
-    const nodes = new Map(here.map((step) => [step.index, { object: step, children: [] }]));
+    const number = (what) => new Set(here.flatMap((step) => step[what])).size;
+    const [namespace, short] = name.slice(name.indexOf(" ") + 1).split(/\/(.*)/s);
+    return { name, label: namespace === short || short === undefined ? namespace : `${namespace}/${short}`, steps: here, problems: number("problems"), warnings: number("warnings") };
+  });
+}
+
+/** Objects that stay although moved objects need them, and these moved objects. */
+export function neededObjects(problems, named) {
+  const found = new Map();
+  for (const { code, objects } of problems) {
+    if (code !== "would-dangle") continue;
+    const moves = objects.map((name) => named.get(name)).filter((one) => one && one.fate !== "stay");
+    for (const name of objects.filter((name) => !moves.includes(named.get(name)))) {
+      if (!found.has(name)) found.set(name, { name, by: [] });
+      found.get(name).by.push(...moves);
+    }
+  }
+  return [...found.values()];
+}
+
+/** Kinds and their numbers, the most frequent first. */
+export function frequent(objects) {
+  const counts = new Map();
+  for (const { kind } of objects) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+}
+
+/** A heading of a tree, which stands for all objects below it. */
+const heading = (label, children, more = {}) => ({ label, children, ...more });
+
+export function byCluster({ clusters }) {
+  return tree(clusters.map(({ name, steps, problems }) => {
+    const nodes = new Map(steps.map((step) => [step.index, { object: step, children: [] }]));
     const top = [];
     for (const node of nodes.values()) {
       // The latest of what must exist first is the nearest owner.
       const owner = nodes.get(Math.max(-1, ...node.object.after));
       (owner ? owner.children : top).push(node);
     }
-    const problems = new Set(here.flatMap((step) => step.problems)).size;
-    return heading(name || "of no Cluster", top, { detail: kinds(here), count: here.length, problems });
+    return heading(name || "of no Cluster", top, { detail: kinds(steps), count: steps.length, problems, cluster: name });
   }));
 }
 
@@ -74,9 +105,7 @@ export function byReason(objects, reason = (one) => one.reason) {
 }
 
 function kinds(steps) {
-  const counts = new Map();
-  for (const { kind } of steps) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  const sorted = [...counts].sort((a, b) => b[1] - a[1]);
+  const sorted = frequent(steps);
   const shown = sorted.length <= 5 ? sorted : sorted.slice(0, 4);
   const words = shown.map(([kind, number]) => counted(number, kind)).join(", ");
   return sorted.length === shown.length ? words : `${words} and ${sorted.length - shown.length} more kinds`;

@@ -3,7 +3,8 @@ import { el, svg, lasting, counted, thousands } from "./dom.js";
 
 const DONE = { done: "done", stopped: "stopped here", undone: "undone" };
 
-export function timeline({ phases, milliseconds, rate }) {
+export function timeline(report) {
+  const { phases, milliseconds, rate } = report;
   const whole = Math.max(milliseconds, 1);
   const share = (part) => `${(100 * part) / whole}%`;
   const rows = phases.map(({ phase, at, milliseconds: took, objects, state, changes }) => {
@@ -26,8 +27,37 @@ export function timeline({ phases, milliseconds, rate }) {
       el("caption", { class: "unseen" }, "The phases, in order"),
       el("thead", {}, el("tr", {}, ["Phase", "When", "Took", "End", "Changes"].map((head, index) =>
         el("th", { scope: "col", ...(index === 1 ? { "aria-hidden": "true", class: "axis" } : {}) }, head)))),
-      el("tbody", {}, rows))),
+      el("tbody", {}, rows, pause(pauseWindow(report), milliseconds, share)))),
     rate && rate.changes.length > 1 ? chart(rate, whole) : null);
+}
+
+/** Exit codes after which the source is as it was. */
+const UNDONE = [3, 8];
+
+/** From the first pause to the end of the phase that ended it. `from` is missing if an earlier run paused. */
+export function pauseWindow({ phases, exitCode }) {
+  const begun = phases.find((one) => one.phase === "Paused" && one.state !== "undone");
+  const live = phases.find((one) => one.phase === "Live" && one.state === "done");
+  const undone = exitCode === 4 ? [] : phases.filter((one) => one.state === "undone" && one.changes.unpaused);
+  const last = UNDONE.includes(exitCode) ? phases[phases.length - 1] : undefined;
+  const end = live ?? undone[undone.length - 1] ?? last;
+  if (begun ? !begun.changes.paused : !live && !undone.length && !phases.some((one) => ["Copied", "Ready", "Committed", "Live"].includes(one.phase))) return null;
+  return { from: begun?.at, to: end && end.at + end.milliseconds };
+}
+
+/** The time in which no controller reconciled what moves. */
+function pause(span, milliseconds, share) {
+  if (!span) return null;
+  const { from = 0, to = milliseconds } = span;
+  const bar = el("span", { class: "bar pause" });
+  bar.style.left = share(from);
+  bar.style.width = `max(3px, ${share(to - from)})`;
+  return el("tr", { class: "pauses" },
+    el("th", { scope: "row" }, "Paused"),
+    el("td", { class: "axis", "aria-hidden": "true" }, el("span", { class: "rail" }, bar)),
+    el("td", { class: "figure", "data-head": "Took" }, lasting(to - from)),
+    el("td", { class: `how ${span.to === undefined ? "undone" : "done"}` }, span.to === undefined ? "‖ still paused" : "▸ unpaused"),
+    el("td", { class: "words" }, span.to === undefined ? "until the run ended" : "at most: from the first pause to the end of the phase that unpauses"));
 }
 
 function chart({ milliseconds: step, changes }, whole) {

@@ -7,9 +7,9 @@ const MARGIN = 8;
 let trees = 0;
 
 export class Tree {
-  /** `chosen` is called with the object of the active row, if it has one; `drawn` after each change of what is open. */
-  constructor(root, label, { chosen, drawn }) {
-    Object.assign(this, { root, chosen, drawn, terms: [], active: null, name: `tree${trees++}`, typed: "", typedAt: 0 });
+  /** `chosen` is called with the object of the active row, if it has one, and its node. */
+  constructor(root, label, { chosen }) {
+    Object.assign(this, { root, chosen, terms: [], active: null, name: `tree${trees++}`, typed: "", typedAt: 0 });
     const many = root.descendants().length - 1;
     this.open = new Set(root.descendants().filter((node) => many <= 60 || node.depth === 0 || root.children?.length === 1 && node.depth === 1));
     this.rows = el("div", { class: "rows", role: "none" });
@@ -55,7 +55,6 @@ export class Tree {
     this.nothing.hidden = this.shown.length > 0;
     if (this.active && !this.shown.includes(this.active)) this.active = null;
     this.paint();
-    this.drawn?.(this);
   }
 
   children(node) {
@@ -86,6 +85,14 @@ export class Tree {
     this.list();
   }
 
+  /** Opens all of a node, and closes the others. */
+  showOnly(node) {
+    this.open = new Set([this.root, ...node.descendants()]);
+    this.list();
+    this.box.scrollTop = this.shown.indexOf(node) * this.height;
+    this.go(node);
+  }
+
   /** Shows the row of an object, wherever it is. */
   reveal(object) {
     const node = this.root.descendants().find((node) => node.data.object === object);
@@ -104,7 +111,7 @@ export class Tree {
     if (top < box.scrollTop) box.scrollTop = top;
     else if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = top + height - box.clientHeight;
     this.paint();
-    if (tell) this.chosen?.(node.data.object ?? null);
+    if (tell) this.chosen?.(node.data.object ?? null, node);
   }
 
   paint() {
@@ -180,7 +187,7 @@ export class Tree {
         if (node?.children && this.isOpen(node) && !this.matches) this.toggle(node, false);
         else if (node?.parent?.depth) this.go(node.parent);
       },
-      Enter: () => { if (node) { this.toggle(node); this.chosen?.(node.data.object ?? null); } },
+      Enter: () => { if (node) { this.toggle(node); this.chosen?.(node.data.object ?? null, node); } },
       " ": () => { if (node) this.toggle(node); },
       "*": () => { for (const one of node?.parent?.children ?? []) if (one.children) this.open.add(one); this.list(); },
     }[event.key];

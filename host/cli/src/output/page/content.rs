@@ -1,0 +1,224 @@
+//! The objects of a plan in its page, with their problems and notes: short rows, because a page can have thousands.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pivot_core::Key;
+use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::objects::names::GROUP_CLUSTER;
+use pivot_core::plan::{Fate, Note, Plan, Stay, Step};
+use pivot_core::records::saved_plan::{SavedFate, SavedPlan, SavedRefusal, SavedStay, SavedStep};
+use pivot_engine::Summary;
+use serde::Serialize;
+
+use crate::output::remedies;
+use crate::output::reported::ReportedWarning;
+use crate::output::saved::foreseen_changes;
+
+/// The objects of a plan, with their problems and notes. Thousands of objects share few words: rows have indices of them.
+#[derive(Serialize)]
+pub(super) struct Content<'a> {
+    summary: Summary,
+    words: Vec<String>,
+    steps: Vec<StepRow<'a>>,
+    stays: Vec<StayRow<'a>>,
+    problems: Vec<Problem>,
+    notes: Vec<Said>,
+    moves: Vec<UnderWay<'a>>,
+}
+
+/// Kind, namespace, name, fate, why it moves, why it is kept, Cluster, objects that must exist first, UID, owners that the copy
+/// will lack, the existing object of the target, and changes by plugins.
+#[derive(Serialize)]
+struct StepRow<'a>(
+    Word,
+    Word,
+    &'a str,
+    &'static str,
+    Word,
+    Word,
+    Word,
+    &'a [usize],
+    &'a str,
+    Vec<Word>,
+    Vec<Word>,
+);
+
+/// Kind, namespace, name, why it stays.
+#[derive(Serialize)]
+struct StayRow<'a>(Word, Word, &'a str, Word);
+
+/// Several objects with the same problem.
+#[derive(Serialize)]
+struct Problem {
+    side: String,
+    code: String,
+    message: String,
+    objects: Vec<String>,
+    remedy: String,
+    /// The kubectl commands of the remedies. The page has buttons for them, and for no other words of a remedy.
+    commands: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Said {
+    code: String,
+    message: String,
+    objects: Vec<String>,
+}
+
+impl From<ReportedWarning> for Said {
+    fn from(ReportedWarning { code, object, text, .. }: ReportedWarning) -> Self {
+        Self { code, message: text, objects: object.iter().map(ToString::to_string).collect() }
+    }
+}
+
+impl From<&Note> for Said {
+    fn from(Note { code, object, message }: &Note) -> Self {
+        let objects = object.iter().map(ToString::to_string).collect();
+        Self { code: code.to_string(), message: message.clone(), objects }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct UnderWay<'a> {
+    pub(super) lines: Vec<String>,
+    pub(super) next: &'a [String],
+}
+
+/// An index of a word; negative: none.
+type Word = i64;
+
+#[derive(Default)]
+struct Words {
+    all: Vec<String>,
+    index: BTreeMap<String, Word>,
+}
+
+impl Words {
+    fn intern(&mut self, word: impl ToString) -> Word {
+        let word = word.to_string();
+        if let Some(index) = self.index.get(&word) {
+            return *index;
+        }
+        let index = self.all.len().try_into().unwrap_or(-1);
+        self.all.push(word.clone());
+        self.index.insert(word, index);
+        index
+    }
+
+    fn maybe(&mut self, word: Option<impl ToString>) -> Word {
+        word.map_or(-1, |word| self.intern(word))
+    }
+
+    fn step<'a>(&mut self, step: &'a Step) -> StepRow<'a> {
+        let Step { key, uid, after, dropped_owners, fate, why, cluster, in_target, changes, .. } = step;
+        let (fate, keep) = match fate {
+            Fate::Move => ("move", -1),
+            Fate::Keep(reason) => ("keep", self.intern(reason)),
+            Fate::FromManifest => ("add", -1),
+        };
+        let Key { group_kind, namespace, name } = key;
+        let dropped = dropped_owners
+            .iter()
+            .map(|owner| self.intern(format!("{} {}", owner.kind, owner.name)))
+            .collect();
+        let (kind, namespace) = (self.intern(group_kind), self.maybe(namespace.as_ref()));
+        let (why, cluster) = (self.intern(why), self.maybe(cluster.as_ref()));
+        let foreseen = foreseen_changes(in_target.as_ref(), changes).map(|one| self.intern(one)).collect();
+        StepRow(kind, namespace, name, fate, why, keep, cluster, after, &uid.0, dropped, foreseen)
+    }
+
+    fn saved_step<'a>(&mut self, step: &'a SavedStep) -> StepRow<'a> {
+        let SavedStep { object, uid, fate, why, dropped_owners, in_target, changes, cluster, .. } = step;
+        let Key { group_kind, namespace, name } = object;
+        let (kind, namespace) = (self.intern(group_kind), self.maybe(namespace.as_ref()));
+        let (fate, keep) = match fate {
+            SavedFate::Move => ("move", -1),
+            SavedFate::Keep => ("keep", self.intern(why)),
+            SavedFate::FromManifest => ("add", -1),
+        };
+        let (why, cluster) = (self.intern(why), self.maybe(cluster.as_ref()));
+        let dropped = dropped_owners.iter().map(|owner| self.intern(owner)).collect();
+        let foreseen = foreseen_changes(in_target.as_ref(), changes).map(|one| self.intern(one)).collect();
+        StepRow(kind, namespace, name, fate, why, keep, cluster, &[], &uid.0, dropped, foreseen)
+    }
+
+    fn stay_row<'a>(&mut self, key: &'a Key, reason: impl ToString) -> StayRow<'a> {
+        let Key { group_kind, namespace, name } = key;
+        StayRow(self.intern(group_kind), self.maybe(namespace.as_ref()), name, self.intern(reason))
+    }
+}
+
+impl<'a> Content<'a> {
+    pub(super) fn from_plan(plan: &'a Plan, moves: Vec<UnderWay<'a>>) -> Self {
+        let mut words = Words::default();
+        let steps = plan.steps.iter().map(|step| words.step(step)).collect();
+        let stays = plan.stays.iter().map(|Stay { key, reason }| words.stay_row(key, reason)).collect();
+        let problems = Refusal::group_similar(&plan.refusals).into_iter().map(|group| {
+            let Refusal { code, side, object, others, message, remedies } = group.first;
+            let objects: BTreeSet<&Key> =
+                object.iter().chain(others).chain(group.objects.iter().copied()).collect();
+            Problem {
+                side: side.to_string(),
+                code: (*code).to_owned(),
+                message: message.clone(),
+                objects: objects.iter().map(ToString::to_string).collect(),
+                remedy: remedies::remedies_sentence(remedies),
+                commands: remedies.iter().filter_map(kubectl_command).collect(),
+            }
+        });
+        Self {
+            summary: plan.into(),
+            words: words.all,
+            steps,
+            stays,
+            problems: problems.collect(),
+            notes: plan.notes.iter().map(Said::from).collect(),
+            moves,
+        }
+    }
+
+    /// A saved plan doesn't say which objects must exist first, and of problems it has only the words.
+    pub(super) fn from_saved_plan(plan: &'a SavedPlan) -> Self {
+        let mut words = Words::default();
+        let steps: Vec<_> = plan.steps.iter().map(|step| words.saved_step(step)).collect();
+        let stays = plan.stays.iter().map(|SavedStay { object, why }| words.stay_row(object, why)).collect();
+        let problems = plan.refusals.iter().map(|SavedRefusal { code, side, message, remedy }| Problem {
+            side: side.to_string(),
+            code: code.clone(),
+            message: message.clone(),
+            objects: Vec::new(),
+            remedy: remedy.clone(),
+            commands: Vec::new(),
+        });
+        let with_fate = |fate| plan.steps.iter().filter(|step| step.fate == fate).count();
+        let of_kind =
+            |kind| plan.steps.iter().filter(|step| step.object.group_kind.is(GROUP_CLUSTER, kind)).count();
+        let summary = Summary {
+            objects: steps.len(),
+            moved: with_fate(SavedFate::Move),
+            kept: with_fate(SavedFate::Keep),
+            from_manifests: with_fate(SavedFate::FromManifest),
+            clusters: of_kind("Cluster"),
+            cluster_classes: of_kind("ClusterClass"),
+            stay: plan.stays.len(),
+        };
+        Self {
+            summary,
+            words: words.all,
+            steps,
+            stays,
+            problems: problems.collect(),
+            notes: plan.notes.iter().map(Said::from).collect(),
+            moves: Vec::new(),
+        }
+    }
+}
+
+fn kubectl_command(remedy: &Remedy) -> Option<String> {
+    match remedy {
+        Remedy::Kubectl { command, .. } => Some(command.to_string()),
+        _ => None,
+    }
+}
