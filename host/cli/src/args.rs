@@ -40,7 +40,7 @@ pub(crate) use flags::{
 pub(crate) use manual::pages;
 pub(crate) use plugins::{
     Componentize, Import, PluginArgs, PluginBenchArgs, PluginCheckArgs, PluginClaim, PluginTestArgs,
-    PluginVerb, ProjectLanguage, RehearseArgs, Signing, Trial,
+    PluginVerb, ProjectLanguage, RehearseArgs, ReplayArgs, Signing, Trial,
 };
 pub(crate) use protection::Protection;
 pub(crate) use risks::{needs_kinds, needs_kinds_of_move, to_accept};

@@ -31,7 +31,7 @@ use crate::output::{
     self, Advice, AlreadyShown, ErrorDocument, Output, PlanPage, PlanUse, Progress, ReportDocument,
     StatusDocument, Text,
 };
-use crate::plugins::Loading;
+use crate::plugins::{Loading, RecordingFile};
 use crate::private_file::PrivateFile;
 use crate::reporting::Reporting;
 use crate::signals;
@@ -64,6 +64,8 @@ pub(crate) struct Command<'a> {
     output: &'a Arc<Output>,
     halter: Halter,
     report: Option<Reporting>,
+    /// Gets the calls of plugins.
+    recording: Option<Arc<RecordingFile>>,
     /// The kubectl flags that name each side, once both are open.
     kubectl_flags: OnceLock<Both<Vec<String>>>,
 }
@@ -75,13 +77,30 @@ impl<'a> Command<'a> {
         output: &'a Arc<Output>,
         halter: Halter,
     ) -> Self {
-        Self { choices, commands, output, halter, report: None, kubectl_flags: OnceLock::new() }
+        Self {
+            choices,
+            commands,
+            output,
+            halter,
+            report: None,
+            recording: None,
+            kubectl_flags: OnceLock::new(),
+        }
     }
 
     /// Reserves the file of the report, if there is to be one; otherwise returns the exit code.
     pub(crate) fn reporting(self, command: &'static str) -> Result<Self, u8> {
         match Reporting::begin(command, self.choices, self.output) {
             Ok(report) => Ok(Self { report, ..self }),
+            Err(why) => Err(self.report_failure(Exit::Refused, &why.into(), UNTOUCHED)),
+        }
+    }
+
+    /// Creates the file of the recording, if the user wants one. On failure, returns the exit code.
+    pub(crate) fn recording(self) -> Result<Self, u8> {
+        let Some(path) = &self.choices.record else { return Ok(self) };
+        match RecordingFile::create(path, self.output) {
+            Ok(file) => Ok(Self { recording: Some(file), ..self }),
             Err(why) => Err(self.report_failure(Exit::Refused, &why.into(), UNTOUCHED)),
         }
     }
@@ -220,7 +239,7 @@ impl<'a> Command<'a> {
         {
             return code;
         }
-        let plugins = Loading::begin(&self.choices.with);
+        let plugins = Loading::begin_recorded(&self.choices.with, self.recording.clone());
         let opening = async {
             let approved = self.read_approved(command)?;
             let within = approved.plan.as_ref().map(|plan| &plan.decisions.scope.namespaces);
@@ -251,6 +270,7 @@ impl<'a> Command<'a> {
         };
         let result = result.map_err(|stop| self.name_kubeconfigs(stop));
         progress.end();
+        self.recording.iter().for_each(|recording| recording.report_end());
         if let Some(code) = self.plugins_refused(result.as_ref().err(), &plugins).await {
             return code;
         }

@@ -12,11 +12,13 @@ mod junit;
 mod loading;
 mod new;
 mod notes;
+mod recording;
 mod refused;
 #[cfg(feature = "registry")]
 mod registry;
 mod rehearse;
 mod release;
+mod replay;
 mod run_hook;
 mod runtime;
 mod sample_objects;
@@ -44,6 +46,7 @@ use crate::output::{Document, Output, Text, current_time};
 use inspection::{inspection_document, inspection_text, short_digest};
 pub(crate) use loading::Loading;
 use notes::{not_called, switched_off, written_by_others};
+pub(crate) use recording::RecordingFile;
 use runtime::start_runtime;
 use trust::TrustFile;
 
@@ -104,6 +107,7 @@ pub(crate) async fn run(verb: &PluginVerb, program: &str, output: &Arc<Output>) 
         PluginVerb::Check(typed) => check_plugin::run(typed, output).await,
         PluginVerb::Bench(typed) => bench_plugin::run(typed, output).await,
         PluginVerb::Test(typed) => test_scenes::run(typed, output).await,
+        PluginVerb::Replay(typed) => replay::run(typed, output).await,
         PluginVerb::Rehearse(typed) => rehearse_move(typed, output).await,
         PluginVerb::Run(trial) => run_hook::run(trial, output).await,
         // `run.rs` has handled it before there were threads.

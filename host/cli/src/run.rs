@@ -229,7 +229,9 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
     let command = Command::new(choices, commands, output, halter);
     let command = match task {
         Task::Plan(_) => command.reporting("plan"),
-        Task::Move(_) | Task::Resume(..) | Task::Rollback(..) => command.reporting(choices.command),
+        Task::Move(_) | Task::Resume(..) | Task::Rollback(..) => {
+            command.reporting(choices.command).and_then(Command::recording)
+        }
         _ => Ok(command),
     };
     let command = match command {

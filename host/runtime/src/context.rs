@@ -6,7 +6,7 @@ use pivot_core::plugins::hooks::Hook;
 use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::{Both, Key, Object};
 use pivot_vetting::permissions::{Declaration, Grants, Limits};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tracing::Level;
 
 use crate::contract::pivot::provider::endpoints;
@@ -19,7 +19,7 @@ use crate::tally::{MOST_LINES, Tally};
 use crate::text;
 
 /// The kind of a run. Documents use the contract's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
     /// Nothing is changed.

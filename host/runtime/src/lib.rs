@@ -73,5 +73,6 @@ pub use scene::{ProbeAnswers, Scene};
 pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage, read_providers};
 pub use signed_claims::Trust;
 pub use tally::Used;
+pub use text::redact_secret;
 pub use trial::TrialProgram;
 pub use trial_process::{TrialLimits, try_compile};

@@ -54,10 +54,10 @@ fn names_kind(raw: &str) -> bool {
             .is_ok_and(|head| head.api_version.is_some() && head.kind.is_some())
 }
 
-/// Removes the content of a Secret but keeps its keys. Annotations may hold a copy of all of it: the last-applied configuration,
-/// or what someone's operator or pivot-host needs for undoing. So the only values kept are those that control how an object is
-/// moved, and those that the plugin itself wrote.
-fn redact_secret(secret: &mut Value, plugin: &str) {
+/// Removes the content of a Secret, or of a patch of a Secret, but keeps its keys. Annotations may hold a copy of all of it: the
+/// last-applied configuration, or what someone's operator or pivot-host needs for undoing. So the only values kept are those that
+/// control how an object is moved, and those that the plugin itself wrote.
+pub fn redact_secret(secret: &mut Value, plugin: &str) {
     for field in ["data", "stringData"] {
         withhold_values(secret.get_mut(field), &Value::Null, |_| false);
     }

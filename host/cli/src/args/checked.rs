@@ -18,7 +18,7 @@ use super::describe::{DescribeArgs, description};
 use super::flags::{
     Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish,
     HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, Picture, PlanArgs, PlanVerb,
-    Rbac, ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits, Taking,
+    Rbac, RecordArgs, ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits, Taking,
     ToCluster, ToDirectory, Verb, WaitArgs, Which,
 };
 use super::parts::parts;
@@ -81,6 +81,8 @@ pub(crate) struct Choices {
     pub(crate) tree: bool,
     /// Where the report of the run goes.
     pub(crate) report: Option<PathBuf>,
+    /// File of the recording.
+    pub(crate) record: Option<PathBuf>,
     /// Where a plan is saved.
     pub(crate) out: Option<PathBuf>,
     /// The saved plan to carry out.
@@ -109,6 +111,7 @@ impl Choices {
             ends,
             tree: false,
             report: None,
+            record: None,
             out: None,
             plan: None,
             wait: None,
@@ -217,9 +220,12 @@ pub(crate) fn check(typed: Cli) -> Result<Task> {
     if !is_drawn {
         return usage("-o dot, mermaid and html draw a plan: they go with `plan` and `move --dry-run`");
     }
-    let makes_reports = matches!(task, Task::Plugin(PluginVerb::Rehearse(_) | PluginVerb::Test(_)));
+    let makes_reports =
+        matches!(task, Task::Plugin(PluginVerb::Rehearse(_) | PluginVerb::Replay(_) | PluginVerb::Test(_)));
     if look.output == OutputFormat::Junit && !makes_reports {
-        return usage("-o junit is a report of tests: it goes with `plugin rehearse` and `plugin test`");
+        return usage(
+            "-o junit is a report of tests: it goes with `plugin rehearse`, `plugin replay` and `plugin test`",
+        );
     }
     Ok(task)
 }
@@ -280,8 +286,10 @@ fn move_task(typed: MoveOrAsk) -> Result<Task> {
         plan,
         wait_for_provisioning,
         kept,
+        recorded,
     } = typed;
     let (report, dry_run) = (report_file(kept)?, dry_run_args.dry_run());
+    let record = recording_file(recorded, dry_run, report.as_ref())?;
     // As clusterctl does: a command of its name without a target is about the current context.
     let is_implied = connection.from_directory.is_some() && !names_target(&connection);
     let choices = match is_implied {
@@ -289,7 +297,7 @@ fn move_task(typed: MoveOrAsk) -> Result<Task> {
         false => build_move_choices(connection, selection, false, dry_run, AcceptedBy::Move)?,
     };
     let options = waiting(Options { break_lease, guard, ..choices.options }, &waits)?;
-    let choices = Choices { report, options, ..choices };
+    let choices = Choices { report, record, options, ..choices };
     if dry_run != DryRun::Off {
         return Ok(Task::Plan(choices));
     }
@@ -386,6 +394,19 @@ fn report_file(Kept { report }: Kept) -> Result<Option<PathBuf>> {
     }
 }
 
+/// Returns the file of a recording. Only a run that changes something is recorded.
+fn recording_file(
+    RecordArgs { record }: RecordArgs,
+    dry_run: DryRun,
+    report: Option<&PathBuf>,
+) -> Result<Option<PathBuf>> {
+    match record {
+        Some(_) if dry_run != DryRun::Off => usage("--record records a move, so it excludes --dry-run"),
+        Some(path) if report == Some(&path) => usage("--record and --report need different files"),
+        record => Ok(record),
+    }
+}
+
 /// Whether any flag names a target.
 fn names_target(connection: &ConnectionArgs) -> bool {
     let ConnectionArgs { to, to_files, .. } = connection;
@@ -407,24 +428,36 @@ impl DryRunArgs {
 
 /// A copy into a directory that leaves the source paused.
 fn start_handover(typed: HandoverStart) -> Result<Task> {
-    let HandoverStart { directory, from, encrypt_to, selection, dry_run_args, plan, pauses, taking, kept } =
-        typed;
+    let HandoverStart {
+        directory,
+        from,
+        encrypt_to,
+        selection,
+        dry_run_args,
+        plan,
+        pauses,
+        taking,
+        kept,
+        recorded,
+    } = typed;
     let to_files = ToDirectory { to_directory: Some(directory), encrypt_to };
     let connection = ConnectionArgs { from, to_files, ..ConnectionArgs::default() };
     let report = report_file(kept)?;
     let dry_run = dry_run_args.dry_run();
+    let record = recording_file(recorded, dry_run, report.as_ref())?;
     let choices = build_move_choices(connection, selection, true, dry_run, AcceptedBy::StartHandover)?;
     if dry_run != DryRun::Off {
         return Ok(Task::Plan(Choices { report, ..choices }));
     }
     let Taking { break_lease } = taking;
     let options = wait_before_takeover(Options { break_lease, ..choices.options }, &pauses)?;
-    Ok(Task::Move(Choices { command: "handover start", plan, report, options, ..choices }))
+    Ok(Task::Move(Choices { command: "handover start", plan, report, record, options, ..choices }))
 }
 
 /// The end of a handover in the cluster that imported the directory.
 fn finish_handover(typed: HandoverFinish) -> Result<Task> {
-    let HandoverFinish { from, to, which, with_manifest, plan, accept, waits, taking, with, kept } = typed;
+    let HandoverFinish { from, to, which, with_manifest, plan, accept, waits, taking, with, kept, recorded } =
+        typed;
     let connection = ConnectionArgs { from, to, ..ConnectionArgs::default() };
     let (Which { which }, Taking { break_lease }) = (which, taking);
     let choices = about_a_move("handover finish", connection, false, None)?;
@@ -434,7 +467,9 @@ fn finish_handover(typed: HandoverFinish) -> Result<Task> {
     let (accept, without_kind) = read_risks(&accept, AcceptedBy::FinishHandover)?;
     let options = Options { accept, break_lease, ..choices.options };
     let (report, options) = (report_file(kept)?, waiting(options, &waits)?);
-    let choices = Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices };
+    let record = recording_file(recorded, DryRun::Off, report.as_ref())?;
+    let choices =
+        Choices { options, without_kind, add: with_manifest, plan, with, report, record, ..choices };
     Ok(Task::Resume(choices, Resume { move_id: which, imported: true, ..Resume::default() }))
 }
 
@@ -555,6 +590,7 @@ fn resume_task(typed: ResumeArgs) -> Result<Task> {
         unpause,
         pause,
         kept,
+        recorded,
     } = typed;
     let Which { which } = which;
     let Taking { break_lease } = taking;
@@ -572,8 +608,10 @@ fn resume_task(typed: ResumeArgs) -> Result<Task> {
     };
     let options = Options { accept, break_lease, ..choices.options };
     let report = report_file(kept)?;
+    let record = recording_file(recorded, DryRun::Off, report.as_ref())?;
     let options = waiting(options, &waits)?;
-    let choices = Choices { options, without_kind, add: with_manifest, plan, with, report, ..choices };
+    let choices =
+        Choices { options, without_kind, add: with_manifest, plan, with, report, record, ..choices };
     Ok(Task::Resume(choices, resume))
 }
 

@@ -98,7 +98,7 @@ pub(super) fn bare() -> Command {
 const DRAWING: [&str; 3] = ["plan", "move", "handover start"];
 
 /// The commands whose result can be a report of tests.
-const TESTING: [&str; 2] = ["plugin rehearse", "plugin test"];
+const TESTING: [&str; 3] = ["plugin rehearse", "plugin replay", "plugin test"];
 
 /// The command whose result can be a page, and no graph.
 const PAGE: &str = "plan show";

@@ -268,6 +268,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host plugin rehearse --plugins plugins --objects objects.yaml",
             ),
             (
+                "Make the calls of a recorded move to a new version",
+                "pivot-host plugin replay move.jsonl hosts.wasm --config plugins/plugins.toml",
+            ),
+            (
                 "Measure it on objects of your own",
                 "pivot-host plugin bench hosts.wasm --objects objects.yaml",
             ),

@@ -414,6 +414,8 @@ pub(crate) struct MoveOrAsk {
     pub(crate) wait_for_provisioning: Option<String>,
     #[command(flatten)]
     pub(crate) kept: Kept,
+    #[command(flatten)]
+    pub(crate) recorded: RecordArgs,
 }
 
 /// What is kept of a run.
@@ -423,6 +425,15 @@ pub(crate) struct Kept {
     /// Write a report to this file, also if the run stops: a page if it ends in .html, a document if it ends in .json
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+}
+
+/// The recording of a run.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Plugins")]
+pub(crate) struct RecordArgs {
+    /// Record the calls of plugins in this new file, without data of Secrets, for `plugin replay`
+    #[arg(long, value_name = "FILE", requires = "plugins")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -603,6 +614,8 @@ pub(crate) struct HandoverStart {
     pub(crate) taking: Taking,
     #[command(flatten)]
     pub(crate) kept: Kept,
+    #[command(flatten)]
+    pub(crate) recorded: RecordArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -630,6 +643,8 @@ pub(crate) struct HandoverFinish {
     pub(crate) with: PluginArgs,
     #[command(flatten)]
     pub(crate) kept: Kept,
+    #[command(flatten)]
+    pub(crate) recorded: RecordArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -692,6 +707,8 @@ pub(crate) struct ResumeArgs {
     pub(crate) pause: Vec<String>,
     #[command(flatten)]
     pub(crate) kept: Kept,
+    #[command(flatten)]
+    pub(crate) recorded: RecordArgs,
 }
 
 #[derive(Clone, Debug, Args)]

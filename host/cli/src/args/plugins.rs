@@ -153,6 +153,10 @@ pub(crate) enum PluginVerb {
     Check(PluginCheckArgs),
     /// Compare a component's answers with scenes; exit 3 if an answer differs
     Test(PluginTestArgs),
+    /// Call a component as a recorded move called it, without a cluster; exit 3 if an answer differs
+    ///
+    /// The recording of `move --record` answers its questions.
+    Replay(ReplayArgs),
     /// Measure a component: size, start, and calls of its hooks on objects
     Bench(PluginBenchArgs),
     /// Rehearse a move of a file's objects in memory, with all hooks
@@ -298,6 +302,26 @@ pub(crate) struct PluginTestArgs {
     pub(crate) update: bool,
     /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
     /// granted what it asks for, and has no configuration
+    #[arg(long, value_name = "FILE", help_heading = "Hook")]
+    pub(crate) config: Option<PathBuf>,
+    /// Name file and line where the component traps. For your own components: nothing limits the time to read debug information
+    #[arg(long, help_heading = "Hook")]
+    pub(crate) backtrace: bool,
+}
+
+/// A recording, and a component that gets its calls.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct ReplayArgs {
+    /// The recording
+    pub(crate) recording: PathBuf,
+    /// The component
+    #[arg(value_name = "COMPONENT")]
+    pub(crate) file: PathBuf,
+    /// Replay the calls of this plugin; by default, of the plugin with the component's name
+    #[arg(long, value_name = "NAME", help_heading = "Hook")]
+    pub(crate) plugin: Option<String>,
+    /// A plugins.toml whose section for this plugin applies: its grants, limits and configuration. Without one it is
+    /// granted what it asks for. Required if the recorded plugin had a configuration, which is not in the recording
     #[arg(long, value_name = "FILE", help_heading = "Hook")]
     pub(crate) config: Option<PathBuf>,
     /// Name file and line where the component traps. For your own components: nothing limits the time to read debug information

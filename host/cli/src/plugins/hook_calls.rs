@@ -13,6 +13,9 @@ use pivot_runtime::{CallError, MoveContext, Plugin, Scene};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+/// Codes whose messages depend on the build: an expected answer leaves the message open.
+const CODES_OF_CRASHES: [&str; 2] = ["trap", "exit"];
+
 /// A call of a hook, and its subject.
 #[derive(Clone, Copy)]
 pub(super) enum Question<'a> {
@@ -28,6 +31,14 @@ pub(super) enum Answer {
     Findings(Vec<Finding>),
     Patch(Option<Value>),
     Settlement(Settlement),
+}
+
+/// Returns the answer of a call that failed, as scenes and recordings have it.
+pub(super) fn error_answer(code: &str, message: &str) -> Value {
+    if CODES_OF_CRASHES.contains(&code) {
+        return json!({"error": code});
+    }
+    json!({"error": code, "message": message})
 }
 
 /// Calls a hook as a move does.

@@ -13,6 +13,7 @@ use pivot_runtime::Loaded;
 
 use super::load_directory;
 use super::notes::{by_others, switched_off};
+use super::recording::{CallRecorder, RecordingFile};
 use crate::args::PluginArgs;
 use crate::output::Text;
 
@@ -33,11 +34,23 @@ pub(crate) struct Loading(Shared<BoxFuture<'static, Result<Arc<LoadedPlugins>, T
 impl Loading {
     /// Starts loading the plugins of the given directory; without one there are none.
     pub(crate) fn begin(with: &PluginArgs) -> Self {
+        Self::begin_recorded(with, None)
+    }
+
+    /// Starts loading the plugins, whose calls are recorded if there is a file for them.
+    pub(crate) fn begin_recorded(with: &PluginArgs, recording: Option<Arc<RecordingFile>>) -> Self {
         let Some(directory) = with.plugins.clone() else { return Self::without_plugins() };
         let with = with.clone();
         let task = tokio::spawn(async move {
             let Loaded { plugins, disabled, open_to_others } = load_directory(&directory, &with).await?;
-            let called = plugins.into_iter().map(|plugin| Arc::new(plugin) as Arc<dyn Hooks>).collect();
+            let called = plugins.into_iter().map(|plugin| {
+                let has_config = plugin.grants().config != "{}";
+                (Arc::new(plugin) as Arc<dyn Hooks>, has_config)
+            });
+            let called = match recording {
+                Some(file) => CallRecorder::record_all(called.collect(), &file),
+                None => called.map(|(plugin, _)| plugin).collect(),
+            };
             let disabled = switched_off(&disabled);
             let open = (!open_to_others.is_empty()).then(|| open_note(&directory, &open_to_others));
             let notes = disabled.iter().map(|name| switched_off_note(name)).chain(open).collect();

@@ -7,7 +7,7 @@ mod answers;
 mod controllers;
 mod observer;
 mod report;
-mod stage;
+pub(super) mod stage;
 mod test_cases;
 
 use std::path::Path;

@@ -21,7 +21,7 @@ use super::scene_fields::SceneFields;
 use crate::exit::Result;
 use crate::private_file::PrivateFile;
 
-const API_VERSION: &str = "pivot-host.io/v1alpha1";
+pub(super) const API_VERSION: &str = "pivot-host.io/v1alpha1";
 const KIND: &str = "PluginScene";
 /// Ends of the names of scene files.
 const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];

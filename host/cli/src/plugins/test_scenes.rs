@@ -11,7 +11,7 @@ use pivot_places::STDIN;
 use pivot_runtime::Plugin;
 use serde_json::{Value, json};
 
-use super::hook_calls::{Question, ask_plugin, find_patch_defect};
+use super::hook_calls::{Question, ask_plugin, error_answer, find_patch_defect};
 use super::junit::{JunitCase, JunitResult, junit_report};
 use super::refused;
 use super::run_hook::read_grants;
@@ -22,8 +22,6 @@ use crate::args::{OutputFormat, PluginTestArgs};
 use crate::exit::Result;
 use crate::output::{Document, Output, Text};
 
-/// Codes whose messages depend on the build: an update leaves the message open.
-const CODES_OF_CRASHES: [&str; 2] = ["trap", "exit"];
 /// The longest value in a line of differences.
 const MAX_VALUE_BYTES: usize = 300;
 
@@ -152,13 +150,6 @@ async fn answer_call(plugin: &Plugin, scene: &SceneFile, call: &SceneCall) -> Va
     json!(answer)
 }
 
-fn error_answer(code: &str, message: &str) -> Value {
-    if CODES_OF_CRASHES.contains(&code) {
-        return json!({"error": code});
-    }
-    json!({"error": code, "message": message})
-}
-
 fn show_tested(plugin: &Plugin, file: &Path, tested: &[CallResult], update: bool, output: &Output) {
     let name = &plugin.description().name;
     if output.settings().format == OutputFormat::Junit {
@@ -199,7 +190,7 @@ fn show_tested(plugin: &Plugin, file: &Path, tested: &[CallResult], update: bool
     });
 }
 
-fn difference_line(difference: &Difference) -> String {
+pub(super) fn difference_line(difference: &Difference) -> String {
     let Difference { path, expected, actual } = difference;
     let show = |value: &Option<Value>| {
         value.as_ref().map_or("nothing".to_owned(), |value| to_line(&value.to_string(), MAX_VALUE_BYTES))

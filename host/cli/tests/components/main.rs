@@ -17,6 +17,8 @@ mod options;
 #[cfg(test)]
 mod rehearsals;
 #[cfg(test)]
+mod replay;
+#[cfg(test)]
 mod scenes;
 #[cfg(test)]
 #[path = "../schemas/mod.rs"]

@@ -92,7 +92,7 @@ fn options_have_names_of_flags() {
     assert_eq!(options.difference(&flags).collect::<Vec<_>>(), Vec::<&&str>::new(), "options without a flag");
     let others: Vec<&str> = flags.difference(&options).copied().collect();
     // Source, target and objects are other fields of the Pivot. The controller decides the rest for all Pivots.
-    expect!["all-namespaces as as-group break-lease cluster dry-run encrypt-to from-directory guard identity kubeconfig kubeconfig-context map-namespace namespace plan plugins record-namespace report stop-before strict to-as to-as-group to-directory to-kubeconfig to-kubeconfig-context to-workload trust wait-for-provisioning with-manifest"].assert_eq(&others.join(" "));
+    expect!["all-namespaces as as-group break-lease cluster dry-run encrypt-to from-directory guard identity kubeconfig kubeconfig-context map-namespace namespace plan plugins record record-namespace report stop-before strict to-as to-as-group to-directory to-kubeconfig to-kubeconfig-context to-workload trust wait-for-provisioning with-manifest"].assert_eq(&others.join(" "));
 }
 
 #[test]

@@ -23,23 +23,23 @@ const VARYING_METADATA: [&str; 5] =
     ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"];
 
 /// The objects that move, and the names of their namespaces.
-pub(super) struct Scene {
-    pub(super) source: ClusterInFile,
-    pub(super) target: Option<ClusterInFile>,
-    pub(super) namespaces: Namespaces,
-    pub(super) namespace_map: NamespaceMap,
+pub(in crate::plugins) struct Scene {
+    pub(in crate::plugins) source: ClusterInFile,
+    pub(in crate::plugins) target: Option<ClusterInFile>,
+    pub(in crate::plugins) namespaces: Namespaces,
+    pub(in crate::plugins) namespace_map: NamespaceMap,
 }
 
 /// The state after a move.
-pub(super) struct Outcome {
-    pub(super) result: Result<Report, Box<Stop>>,
+pub(in crate::plugins) struct Outcome {
+    pub(in crate::plugins) result: Result<Report, Box<Stop>>,
     /// Objects of the target that the scene didn't have there, without fields that vary.
-    pub(super) copies: BTreeMap<Key, Value>,
+    pub(in crate::plugins) copies: BTreeMap<Key, Value>,
 }
 
 impl Scene {
     /// Moves the objects with these plugins. `accepts_dangers`: as a user who accepts to move without a plugin.
-    pub(super) async fn move_objects(
+    pub(in crate::plugins) async fn move_objects(
         &self,
         plugins: Vec<Arc<dyn Hooks>>,
         watcher: Arc<dyn Watcher>,

@@ -1,0 +1,139 @@
+//! The file of a recording: created before anything begins, and written call by call, so that it is complete as far as a run came.
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use super::format::{
+    KIND, MAX_LINE_BYTES, MAX_LINES, MAX_RECORDING_BYTES, OmittedCall, RecordingEntry, RecordingHeader,
+};
+use crate::output::Output;
+use crate::plugins::scene_file::API_VERSION;
+
+/// Space that is kept for the line about a call that no longer fits.
+const RESERVED_BYTES: u64 = 4 << 10;
+
+/// A file that gets the calls of plugins. A failure to write is reported and ends the recording, never the move.
+pub(crate) struct RecordingFile {
+    path: PathBuf,
+    output: Arc<Output>,
+    state: Mutex<RecordingState>,
+}
+
+#[derive(Default)]
+struct RecordingState {
+    /// None after a failure, or once the recording is full.
+    file: Option<File>,
+    bytes: u64,
+    lines: u64,
+    calls: u64,
+    omitted: u64,
+    /// Hashes of the calls of this run. A plugin that waits is called again and again for the same object.
+    seen: BTreeSet<u64>,
+}
+
+impl RecordingFile {
+    /// Creates the file for its owner alone. Fails if there is a file.
+    pub(crate) fn create(path: &Path, output: &Arc<Output>) -> Result<Arc<Self>, String> {
+        let because = |error| format!("the recording can't be written to {}: {error}", path.display());
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path);
+        let mut file = file.map_err(because)?;
+        let header = RecordingHeader {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        file.write_all(&encode(&header)).map_err(because)?;
+        Ok(Self::new(file, path, output))
+    }
+
+    pub(super) fn new(file: File, path: &Path, output: &Arc<Output>) -> Arc<Self> {
+        let state = RecordingState { file: Some(file), ..RecordingState::default() };
+        Arc::new(Self { path: path.to_owned(), output: output.clone(), state: Mutex::new(state) })
+    }
+
+    /// Writes an entry. Equal calls of a run are written once.
+    pub(super) fn write(&self, entry: &RecordingEntry) {
+        let line = encode(entry);
+        let mut state = self.lock();
+        let RecordingEntry::Call(call) = entry else {
+            state.seen.clear();
+            return self.append_line(&mut state, &line);
+        };
+        if !state.seen.insert(hash_line(&line)) {
+            return;
+        }
+        if state.file.is_none() {
+            state.omitted += 1;
+            return;
+        }
+        // The header is a line, too, and so is the one about an omitted call.
+        let is_full = state.bytes + line.len() as u64 + RESERVED_BYTES > MAX_RECORDING_BYTES
+            || state.lines + 2 >= MAX_LINES;
+        if is_full || line.len() > MAX_LINE_BYTES {
+            state.omitted += 1;
+            let omitted = OmittedCall { plugin: call.plugin.clone(), hook: call.hook };
+            self.append_line(&mut state, &encode(&RecordingEntry::Omitted(omitted)));
+        } else {
+            state.calls += 1;
+            self.append_line(&mut state, &line);
+        }
+        if is_full {
+            state.file = None;
+        }
+    }
+
+    /// Tells the user where the recording is.
+    pub(crate) fn report_end(&self) {
+        let (calls, omitted) = {
+            let state = self.lock();
+            (state.calls, state.omitted)
+        };
+        let path = self.path.display();
+        self.output.note(format!("recording: {path} ({calls} different calls of plugins)"));
+        if omitted > 0 {
+            self.output.warn(format!("{omitted} calls of plugins did not fit into the recording {path}"));
+        }
+    }
+
+    fn append_line(&self, state: &mut RecordingState, line: &[u8]) {
+        let Some(file) = &mut state.file else { return };
+        match file.write_all(line) {
+            Ok(()) => {
+                state.bytes += line.len() as u64;
+                state.lines += 1;
+            }
+            Err(error) => {
+                state.file = None;
+                let path = self.path.display();
+                self.output.warn(format!("the recording in {path} ends here: {error}"));
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RecordingState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the line of a value, with its end. Nothing that is recorded fails to be written as JSON.
+fn encode(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value)
+        .map(|mut line| {
+            line.push(b'\n');
+            line
+        })
+        .unwrap_or_default()
+}
+
+fn hash_line(line: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    line.hash(&mut hasher);
+    hasher.finish()
+}
