@@ -1,5 +1,6 @@
 //! The rack moves to the other side and back, with different latencies, and no machine notices.
 
+use std::path::Path;
 use std::time::Duration;
 
 use pivot_lab::observer::{Side, check};
@@ -14,20 +15,23 @@ use super::world::{NAMESPACE, World};
 /// Milliseconds that each request takes longer.
 const LATENCIES: [u64; 4] = [0, 5, 25, 100];
 
-/// A landing moves with two latencies, there and back; the nightly run with all.
+/// A landing moves with two latencies, there and back; the nightly run with all. The first move is recorded.
 pub(crate) async fn hosts_keep_their_state_at_any_latency(
     world: &mut World,
     plugins: &Plugins,
     mut from: Side,
+    recording: &Path,
 ) {
+    let mut record = vec!["--record", recording.to_str().unwrap()];
     for delay in sample("latencies", LATENCIES, 2).unwrap() {
-        go(world, plugins, from, Duration::from_millis(delay)).await;
+        go(world, plugins, from, Duration::from_millis(delay), &record).await;
         from = from.other();
+        record.clear();
     }
 }
 
 /// Moves the namespace from one side to the other, and checks everything that was observed meanwhile.
-async fn go(world: &mut World, plugins: &Plugins, from: Side, delay: Duration) {
+async fn go(world: &mut World, plugins: &Plugins, from: Side, delay: Duration, record: &[&str]) {
     let before = world.until_quiet(from).await.unwrap();
     let logs = [from, from.other()].map(|side| world.log(side).unwrap().len());
     let (source, target) = (world.server(from), world.server(from.other()));
@@ -45,6 +49,7 @@ async fn go(world: &mut World, plugins: &Plugins, from: Side, delay: Duration) {
         "6m",
     ];
     let host = world.host(from, delay);
+    let flags = [&flags[..], record].concat();
     let ended = world.until_moved(from.other(), host.run(&flags)).await.unwrap();
     let report = ended.done().unwrap();
     // The operators get time for mistakes.

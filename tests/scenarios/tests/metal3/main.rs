@@ -16,6 +16,8 @@ mod hosts;
 #[cfg(test)]
 mod plugins;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod stations;
 #[cfg(test)]
 mod world;

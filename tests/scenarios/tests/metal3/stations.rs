@@ -3,11 +3,13 @@
 use pivot_lab::observer::Side;
 use pivot_lab::say;
 use pivot_scenarios::sampling::is_nightly;
+use tempfile::TempDir;
 
 use super::caution::{move_waits_for_an_inspected_host, move_without_working_plugin_is_refused};
 use super::contrast::clusterctl_succeeds_while_hosts_are_deprovisioned;
 use super::handover::hosts_keep_their_state_at_any_latency;
 use super::plugins::Plugins;
+use super::recorded::recorded_move_is_replayed_without_servers;
 use super::world::World;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -25,8 +27,12 @@ async fn moved_hosts_keep_their_state() {
     say("a busy host");
     move_waits_for_an_inspected_host(&mut world, &plugins).await;
     say("latencies");
-    hosts_keep_their_state_at_any_latency(&mut world, &plugins, Side::Target).await;
+    let recordings = TempDir::new().unwrap();
+    let recording = recordings.path().join("move.jsonl");
+    hosts_keep_their_state_at_any_latency(&mut world, &plugins, Side::Target, &recording).await;
     drop(world);
+    say("the recording");
+    recorded_move_is_replayed_without_servers(&recording, &plugins).await;
     if is_nightly() {
         say("the peer");
         clusterctl_succeeds_while_hosts_are_deprovisioned().await;
