@@ -107,7 +107,7 @@ fn protected_kinds() -> String {
     format!(
         "request.resource.resource == 'customresourcedefinitions' ? dyn(oldObject).spec.group in {} : \
          request.resource.group == {} || request.resource.resource in ['namespaces', 'clusterclasses', 'machinedeployments'] || \
-         ['clusters', 'machinepools', 'templates'].exists(end, request.resource.resource.endsWith(end))",
+         ['clusters', 'controlplanes', 'machinepools', 'templates'].exists(end, request.resource.resource.endsWith(end))",
         json!(GROUPS),
         json!(control_planes)
     )
@@ -170,7 +170,7 @@ mod tests {
               matchConditions:
               - expression: "!(request.userInfo.username in [\"system:serviceaccount:capi-system:capi-manager\",\"system:serviceaccount:kube-system:namespace-controller\",\"it's\"] || request.userInfo.username == \"system:serviceaccount:kube-system:generic-garbage-collector\" && request.resource.resource != 'clusters')"
                 name: by-others
-              - expression: "request.resource.resource == 'customresourcedefinitions' ? dyn(oldObject).spec.group in [\"cluster.x-k8s.io\",\"controlplane.cluster.x-k8s.io\",\"bootstrap.cluster.x-k8s.io\",\"infrastructure.cluster.x-k8s.io\"] : request.resource.group == \"controlplane.cluster.x-k8s.io\" || request.resource.resource in ['namespaces', 'clusterclasses', 'machinedeployments'] || ['clusters', 'machinepools', 'templates'].exists(end, request.resource.resource.endsWith(end))"
+              - expression: "request.resource.resource == 'customresourcedefinitions' ? dyn(oldObject).spec.group in [\"cluster.x-k8s.io\",\"controlplane.cluster.x-k8s.io\",\"bootstrap.cluster.x-k8s.io\",\"infrastructure.cluster.x-k8s.io\"] : request.resource.group == \"controlplane.cluster.x-k8s.io\" || request.resource.resource in ['namespaces', 'clusterclasses', 'machinedeployments'] || ['clusters', 'controlplanes', 'machinepools', 'templates'].exists(end, request.resource.resource.endsWith(end))"
                 name: of-a-protected-kind
               matchConstraints:
                 namespaceSelector:

@@ -25,7 +25,8 @@ const MOVER: &str = "mover";
 /// How often a delete is tried until the server has taken notice of a policy.
 const TRIES: u32 = 300;
 
-const PROTECTED: [&str; 11] = [
+const PROTECTED: [&str; 12] = [
+    "AzureManagedControlPlane.infrastructure.cluster.x-k8s.io",
     "Cluster.cluster.x-k8s.io",
     "ClusterClass.cluster.x-k8s.io",
     "KubeadmConfigTemplate.bootstrap.cluster.x-k8s.io",
@@ -45,13 +46,28 @@ const SPARE: &str = "
 ---
 {apiVersion: cluster.x-k8s.io/v1beta2, kind: MachinePool, metadata: {name: spare, namespace: NAMESPACE}, spec: {}}
 ---
+{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureManagedControlPlane, metadata: {name: spare, namespace: NAMESPACE}, spec: {}}
+---
 {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlaneTemplate, metadata: {name: spare, namespace: NAMESPACE}, spec: {template: {spec: {}}}}
 ---
 {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: Metal3ClusterTemplate, metadata: {name: spare, namespace: NAMESPACE}, spec: {template: {spec: {}}}}
 ";
 
-/// The example has none.
-const MACHINE_POOLS: &str = "
+/// Kinds that the example has none of.
+const MORE_KINDS: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: azuremanagedcontrolplanes.infrastructure.cluster.x-k8s.io}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  scope: Namespaced
+  names: {kind: AzureManagedControlPlane, plural: azuremanagedcontrolplanes, singular: azuremanagedcontrolplane, listKind: AzureManagedControlPlaneList}
+  versions:
+  - name: v1beta1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: machinepools.cluster.x-k8s.io}
@@ -153,7 +169,7 @@ fn moving() -> Vec<&'static str> {
 async fn a_cluster_that_manages_itself_is_deleted_by_nobody_who_does_not_mean_it() {
     let stage = Stage::start().await;
     let (child, parent) = (&stage.pair.source, &stage.pair.target);
-    child.install_crds(&Crds::parse(&[MACHINE_POOLS]).unwrap()).await.unwrap();
+    child.install_crds(&Crds::parse(&[MORE_KINDS]).unwrap()).await.unwrap();
     let before = stage.fill("shop", 1).await;
     stage.fill("other", 1).await;
     for namespace in ["shop", "other"] {
@@ -174,7 +190,7 @@ async fn a_cluster_that_manages_itself_is_deleted_by_nobody_who_does_not_mean_it
     }
     // A Cluster is not garbage, whatever has become of its owners.
     let garbage = refused(&kinds, &client(child, GARBAGE_COLLECTOR).await, "shop").await;
-    assert_eq!(kinds_of(&garbage), PROTECTED[..1]);
+    assert_eq!(kinds_of(&garbage), ["Cluster.cluster.x-k8s.io"]);
 
     // What takes all of it at once.
     let jane = client(child, "jane").await;
@@ -211,6 +227,7 @@ async fn a_cluster_that_manages_itself_is_deleted_by_nobody_who_does_not_mean_it
     assert!(templates.get_opt("spare").await.unwrap().is_none());
     let installer = client(child, INSTALLER).await;
     for kind in [
+        "AzureManagedControlPlane.infrastructure.cluster.x-k8s.io",
         "ClusterClass.cluster.x-k8s.io",
         "MachinePool.cluster.x-k8s.io",
         "KubeadmControlPlaneTemplate.controlplane.cluster.x-k8s.io",
