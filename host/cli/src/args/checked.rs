@@ -18,8 +18,8 @@ use super::describe::{DescribeArgs, description};
 use super::flags::{
     Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish,
     HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, Picture, PlanArgs, PlanVerb,
-    Rbac, RecordArgs, ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits, Taking,
-    ToCluster, ToDirectory, Verb, WaitArgs, Which,
+    Rbac, RecordArgs, ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits,
+    Taking, ToCluster, ToDirectory, Verb, WaitArgs, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginArgs, PluginVerb, Signing};
