@@ -26,7 +26,7 @@ fn credential_files() -> Vec<PathBuf> {
     docker.map(|dir| dir.join("config.json")).into_iter().chain(podman).collect()
 }
 
-/// What a user has logged in with. It can't be printed.
+/// A stored login. It can't be printed.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Login {
     Password {

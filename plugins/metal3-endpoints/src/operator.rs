@@ -76,14 +76,14 @@ fn runs_operator(container: &Value) -> bool {
 fn read_flag(container: &Value) -> Option<Namespaces> {
     let words = ["command", "args"].into_iter().filter_map(|list| container.get(list)?.as_array()).flatten();
     let words: Vec<&str> = words.filter_map(Value::as_str).collect();
-    let values = words.iter().enumerate().filter_map(|(at, word)| {
+    let mut values = words.iter().enumerate().filter_map(|(at, word)| {
         let flag = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
         match flag.strip_prefix("namespace")? {
             "" => words.get(at + 1).copied(),
             rest => rest.strip_prefix('='),
         }
     });
-    values.last().map(Namespaces::parse)
+    values.next_back().map(Namespaces::parse)
 }
 
 /// Reads the variable, which wins over the ConfigMaps that the container takes all its variables from.
@@ -93,8 +93,8 @@ fn read_variable(container: &Value, operator: &Key, limits: &BTreeMap<Key, Strin
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let map =
         |name: String| limits.iter().find(|(key, _)| key.namespace == operator.namespace && key.name == name);
-    let named = list("env").filter(|variable| text(variable, "/name").as_deref() == Some(WATCH_NAMESPACE));
-    if let Some(variable) = named.last() {
+    let mut named = list("env").filter(|variable| text(variable, "/name").as_deref() == Some(WATCH_NAMESPACE));
+    if let Some(variable) = named.next_back() {
         let is_own = text(variable, "/valueFrom/fieldRef/fieldPath").as_deref() == Some("metadata.namespace");
         let key = text(variable, "/valueFrom/configMapKeyRef/key").filter(|key| key == WATCH_NAMESPACE);
         let from_map = key.and_then(|_| map(text(variable, "/valueFrom/configMapKeyRef/name")?));
@@ -110,6 +110,6 @@ fn read_variable(container: &Value, operator: &Key, limits: &BTreeMap<Key, Strin
     }
     let sources =
         list("envFrom").filter(|source| text(source, "/prefix").is_none_or(|prefix| prefix.is_empty()));
-    let maps = sources.filter_map(|source| map(text(source, "/configMapRef/name")?));
-    maps.last().map(|(_, value)| Namespaces::parse(value))
+    let mut maps = sources.filter_map(|source| map(text(source, "/configMapRef/name")?));
+    maps.next_back().map(|(_, value)| Namespaces::parse(value))
 }

@@ -185,6 +185,7 @@ fn page_has_the_plan_with_interned_words() {
         {
           "files": false,
           "head": {
+            "again": "pivot-host plan --to-kubeconfig b",
             "facts": [
               [
                 "What",
@@ -199,6 +200,8 @@ fn page_has_the_plan_with_interned_words() {
                 "pivot-host 0.1.0"
               ]
             ],
+            "next": [],
+            "saved": false,
             "source": "kind-boot",
             "target": "prod",
             "title": "Plan of a move",
@@ -219,6 +222,7 @@ fn page_has_the_plan_with_interned_words() {
             "problems": [
               {
                 "code": "paused",
+                "commands": [],
                 "message": "Cluster ns/edge is paused",
                 "objects": [
                   "Cluster ns/edge"
@@ -228,6 +232,7 @@ fn page_has_the_plan_with_interned_words() {
               },
               {
                 "code": "crd-missing",
+                "commands": [],
                 "message": "kind Machine.cluster.x-k8s.io is not served",
                 "objects": [],
                 "remedy": "install Cluster API",

@@ -59,7 +59,7 @@ struct Copier {
 }
 
 impl Copier {
-    fn new(name: &str, secret_data: bool, changed: &[&'static str]) -> (Arc<dyn Hooks>, bool) {
+    fn create(name: &str, secret_data: bool, changed: &[&'static str]) -> (Arc<dyn Hooks>, bool) {
         let description = Description {
             name: name.into(),
             version: "1.0.0".into(),
@@ -166,8 +166,8 @@ fn parse_calls(recording: &str) -> Vec<Value> {
 // proves: I8, T184
 #[tokio::test(start_paused = true)]
 async fn recording_has_no_secret_data() {
-    let reader = Copier::new("reader", true, &["Host"]);
-    let recording = record(vec![reader, Copier::new("other", false, &["Secret"])]).await;
+    let reader = Copier::create("reader", true, &["Host"]);
+    let recording = record(vec![reader, Copier::create("other", false, &["Secret"])]).await;
     for data in SECRET_DATA {
         assert!(!recording.contains(data), "{recording}");
     }
@@ -193,7 +193,7 @@ async fn recording_has_no_secret_data() {
 
 #[tokio::test(start_paused = true)]
 async fn recording_has_questions_answers_and_whole_objects() {
-    let recording = record(vec![Copier::new("other", false, &["Host"])]).await;
+    let recording = record(vec![Copier::create("other", false, &["Host"])]).await;
     let header: RecordingHeader = serde_json::from_str(recording.lines().next().unwrap()).unwrap();
     assert_eq!(header.kind, "PluginRecording");
     for line in recording.lines().skip(1) {
@@ -236,7 +236,7 @@ async fn full_disk_ends_the_recording_alone() {
         Path::new("f"),
         &output,
     );
-    move_recorded(vec![Copier::new("other", false, &["Host"])], &file).await;
+    move_recorded(vec![Copier::create("other", false, &["Host"])], &file).await;
     file.report_end();
     let told = err.text();
     assert_eq!(told.matches("the recording in f ends here").count(), 1, "{told}");
