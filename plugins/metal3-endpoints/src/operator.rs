@@ -93,7 +93,8 @@ fn read_variable(container: &Value, operator: &Key, limits: &BTreeMap<Key, Strin
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let map =
         |name: String| limits.iter().find(|(key, _)| key.namespace == operator.namespace && key.name == name);
-    let mut named = list("env").filter(|variable| text(variable, "/name").as_deref() == Some(WATCH_NAMESPACE));
+    let mut named =
+        list("env").filter(|variable| text(variable, "/name").as_deref() == Some(WATCH_NAMESPACE));
     if let Some(variable) = named.next_back() {
         let is_own = text(variable, "/valueFrom/fieldRef/fieldPath").as_deref() == Some("metadata.namespace");
         let key = text(variable, "/valueFrom/configMapKeyRef/key").filter(|key| key == WATCH_NAMESPACE);
