@@ -22,7 +22,7 @@ use pivot_core::messages::risk::Risk;
 use pivot_core::messages::safe_text;
 use pivot_core::plugins::hooks::Point;
 use pivot_core::records::record::{Handover, Record};
-use pivot_core::records::release::{Entry, ReleaseFate, ReleaseList};
+use pivot_core::records::release::{ReleaseFate, ReleaseList};
 use pivot_core::{Key, Side, Uid};
 use pivot_places::{Begun, Closing, Identity};
 
@@ -101,7 +101,8 @@ pub(crate) async fn commit_import(
     calls::wait_for_checks(job, &PluginView::from_list(list), Point::AfterResume).await?;
     evidence::wait_for_takeover(job, list, known, None).await?;
     // The waits took time, and a change that the deletes find has no way back.
-    tokio::try_join!(check_source(), check_as_copied(job, list, None))?;
+    check_as_copied(job, list, None).await?;
+    check_source().await?;
     job.safe_point()?;
     let target = match job.target.identify().await? {
         Identity::Cluster(uid) => Some(uid),
@@ -183,19 +184,27 @@ pub(crate) async fn refuse_imported(job: &Job, journal: &Journal, contents: &Uid
     )))
 }
 
-/// Refuses if an object that would be deleted is no longer in the state that was copied into the files. Looks at each object
-/// whose version in `known` is another; without `known`, at each object.
+/// Refuses if an object that would be deleted is no longer in the state that was copied into the files. Takes the objects' versions
+/// from `known`; without it, from the source.
 async fn check_as_copied(job: &Job, list: &ReleaseList, known: Option<&Inventory>) -> Result<(), Failure> {
-    let is_touched = |entry: &&Entry| {
-        let Some(known) = known else { return true };
-        let now = known.get_by_key(&entry.key).filter(|now| now.meta.uid == entry.uid);
-        now.is_some_and(|now| now.meta.resource_version != entry.resource_version)
-    };
     let deleted = list.entries.iter().filter(|entry| entry.fate == ReleaseFate::Delete);
-    let looks = deleted.filter(is_touched).map(|entry| {
+    let looks = deleted.map(|entry| {
         async move {
             let kind = job.kind_of_entry(entry);
-            release::get_if_unchanged(job, &kind, entry, None).await.map(drop)
+            let read;
+            let now = match known {
+                Some(known) => known.get_by_key(&entry.key),
+                None => {
+                    read = job.source.get(&kind, &entry.key).await?;
+                    read.as_ref()
+                }
+            };
+            let now = now.filter(|now| now.meta.uid == entry.uid);
+            // The deletes are bound to the version in the list.
+            if now.is_some_and(|now| now.meta.resource_version != entry.resource_version) {
+                release::get_if_unchanged(job, &kind, entry, None).await?;
+            }
+            Ok(())
         }
         .boxed()
     });

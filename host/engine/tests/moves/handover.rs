@@ -342,3 +342,14 @@ async fn changes_during_takeover_stop_before_commit() {
     let Failure::Changed { object, fields } = &stop.failure else { panic!("{stop}") };
     assert_eq!((object, &fields[..]), (&key(CLUSTERS, "Machine", "m0"), &["spec.version".to_owned()][..]));
 }
+
+/// The target is in service while the handover waits: controllers there renew kubeconfigs.
+#[tokio::test(start_paused = true)]
+async fn accepted_changes_of_copied_secrets_stop_nothing() {
+    let (mut stage, _files) = taken_over().await;
+    let secret = key("", "Secret", "c-kubeconfig");
+    stage.target.edit(&secret, |body| body["data"] = json!({"value": "cmVuZXdlZA=="})).unwrap();
+    stage.options.accept.insert_kind(Risk::CopyChanged, secret.group_kind.clone());
+    run::resume(imported(&stage)).await.unwrap();
+    assert!(stage.source.body(&secret).is_none());
+}
