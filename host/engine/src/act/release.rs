@@ -272,7 +272,8 @@ async fn delete_prepared(
 /// Removes the finalizers of an object that is being deleted. The rest of the object stays, above all its pause.
 async fn strip_finalizers(job: &Job, kind: &Arc<Kind>, entry: &Entry) -> Result<(), Failure> {
     let patch = json!({"metadata": {"uid": entry.uid, "finalizers": null}});
-    match job.source.patch(kind, &entry.key, &patch).await {
+    let strip = || job.source.patch(kind, &entry.key, &patch);
+    match outlast_refusals(&job.halter, strip).await {
         // A conflict means another UID: the object is gone, and another one has its name.
         Ok(_) | Err(PlaceError::NotFound(_) | PlaceError::Conflict(_)) => {
             job.report_object(Phase::Released, Verb::Deleted, &entry.key, Side::Source);
