@@ -182,7 +182,9 @@ impl SceneFile {
 fn replace_file(path: &Path, text: &str) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     let path = path.canonicalize().map_err(io)?;
-    let permissions = fs::metadata(&path).map_err(io)?.permissions();
+    // A file that its owner protected from writes stays.
+    let permissions =
+        File::options().write(true).open(&path).and_then(|file| file.metadata()).map_err(io)?.permissions();
     let file = PrivateFile::reserve(&path, "the scene", std::iter::empty())?;
     let write = |file: &mut File| {
         file.write_all(text.as_bytes())?;
