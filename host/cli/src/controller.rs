@@ -162,7 +162,6 @@ fn build_settings(typed: &Controlled, answers: usize) -> Settings {
         // A line of the list counts less than most objects do. A move with a longer list doesn't commit.
         release_list_limit: answers / 2,
         kubectl_flags: output::placeholder_flags(),
-        plugin_directory: typed.with.directory_name(),
         explain: explain_stop_in_pivot,
     }
 }

@@ -232,7 +232,6 @@ impl Attempt<'_> {
             record_namespace: shared.settings.record_namespace.clone(),
             release_list_limit: shared.settings.release_list_limit,
             kubectl_flags: shared.settings.kubectl_flags.clone(),
-            plugin_directory: shared.settings.plugin_directory.clone(),
             ..options
         };
         // Each attempt at a move begins with the finalizer. Without it nothing has begun, and no cluster is opened.

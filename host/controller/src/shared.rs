@@ -34,8 +34,6 @@ pub struct Settings {
     pub release_list_limit: usize,
     /// Flags of kubectl for the two sides of a move, in commands that readers of a Pivot can paste.
     pub kubectl_flags: Both<Vec<String>>,
-    /// Directory of the controller's plugins, in commands for its operator.
-    pub plugin_directory: Option<String>,
     /// Explains to people why a move stopped.
     pub explain: fn(&Stop) -> String,
 }

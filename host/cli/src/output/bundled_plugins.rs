@@ -26,29 +26,30 @@ pub(super) fn handling_plugin_text(kind: &GroupKind) -> String {
 pub(super) fn enabling_text(plugin: &str, directory: Option<&str>) -> String {
     let bundled = find_directory();
     let component = format!("{plugin}.wasm");
-    let (first, directory, last) = match directory {
-        Some(directory) if Path::new(directory).join(&component).is_file() => {
-            (String::new(), directory, String::new())
-        }
+    // An upgrade would replace a changed original.
+    let named = directory.filter(|directory| Path::new(directory) != Path::new(&bundled));
+    let last = if named.is_some() { String::new() } else { format!(", and pass --plugins {SITE_DIRECTORY}") };
+    let copied = || Path::new(SITE_DIRECTORY).is_dir().then_some(SITE_DIRECTORY);
+    let (first, directory) = match named.or_else(copied) {
+        Some(directory) if Path::new(directory).join(&component).is_file() => (String::new(), directory),
         Some(directory) => {
             let add = format!(
-                "`cp {} {}`, `plugin add {}`, ",
+                "`cp {} {}`, `pivot-host plugin add {}`, ",
                 quote(&format!("{bundled}/{component}")),
                 quote(directory),
                 quote(&format!("{directory}/{component}"))
             );
-            (add, directory, String::new())
+            (add, directory)
         }
         None => (
-            format!("`cp -r {} {SITE_DIRECTORY}`, ", quote(&bundled)),
+            format!("`cp -r {} {SITE_DIRECTORY}`, whose other plugins take part, too; ", quote(&bundled)),
             SITE_DIRECTORY,
-            format!(", and pass --plugins {SITE_DIRECTORY}"),
         ),
     };
     let grants = quote(&format!("{directory}/plugins.toml"));
     format!(
-        "let plugin {plugin} bring along such objects: {first}review its section in {grants}, enable it with \
-         `sed -i '/^\\[plugins\\.{plugin}\\]/,/^\\[/s/^enabled = false/enabled = true/' {grants}`{last}"
+        "let plugin {plugin} bring along such objects: {first}review its section in {grants}, and write `enabled = true` there, as \
+         `sed -i '/^\\[plugins\\.{plugin}\\]/,/^\\[/s/^enabled = false/enabled = true/' {grants}` does{last}"
     )
 }
 
@@ -69,21 +70,24 @@ mod tests {
     #[test]
     fn runs_without_plugins_copy_the_bundled_ones() {
         let expected = format!(
-            "let plugin aws bring along such objects: `cp -r {USUAL_DIRECTORY} site-plugins`, review its section in \
-             site-plugins/plugins.toml, enable it with {SED} site-plugins/plugins.toml`, and pass --plugins site-plugins"
+            "let plugin aws bring along such objects: `cp -r {USUAL_DIRECTORY} site-plugins`, whose other plugins take part, too; \
+             review its section in site-plugins/plugins.toml, and write `enabled = true` there, as {SED} site-plugins/plugins.toml` \
+             does, and pass --plugins site-plugins"
         );
         assert_eq!(enabling_text("aws", None), expected);
+        assert_eq!(enabling_text("aws", Some(USUAL_DIRECTORY)), expected, "an upgrade replaces the original");
     }
 
     #[test]
     fn plugins_of_the_runs_directory_are_enabled_there() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().to_str().unwrap();
-        let added = format!("`cp {USUAL_DIRECTORY}/aws.wasm {path}`, `plugin add {path}/aws.wasm`, ");
+        let added =
+            format!("`cp {USUAL_DIRECTORY}/aws.wasm {path}`, `pivot-host plugin add {path}/aws.wasm`, ");
         let text = |first: &str| {
             format!(
-                "let plugin aws bring along such objects: {first}review its section in {path}/plugins.toml, enable it with \
-                 {SED} {path}/plugins.toml`"
+                "let plugin aws bring along such objects: {first}review its section in {path}/plugins.toml, and write \
+                 `enabled = true` there, as {SED} {path}/plugins.toml` does"
             )
         };
         assert_eq!(enabling_text("aws", Some(path)), text(&added));

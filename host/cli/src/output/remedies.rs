@@ -88,6 +88,16 @@ fn pause_each(cluster: &Key, clusters: usize) -> Remedy {
     Remedy::kubectl("if the target runs it, too, pause it in the source: ", command, after)
 }
 
+/// One remedy, for readers of a Pivot. They have no access to the controller's files.
+pub(super) fn pivot_remedy_text(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::EnablePlugin { plugin, .. } => format!(
+            "let plugin {plugin} bring along such objects: ask an administrator to enable it in the controller's plugin directory"
+        ),
+        remedy => remedy_text(remedy),
+    }
+}
+
 /// One remedy.
 pub(super) fn remedy_text(remedy: &Remedy) -> String {
     match remedy {

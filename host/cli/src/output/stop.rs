@@ -72,7 +72,7 @@ pub(crate) fn explain_stop(stop: &Stop) -> Text {
     let mut text = failure_text(stop, false, "");
     text.append(refusal_lines(refusals_of(&stop.failure), false));
     let remedies = remedies::of_stop(stop, &placeholder_flags());
-    let remedies: Vec<String> = remedies.iter().map(remedies::remedy_text).collect();
+    let remedies: Vec<String> = remedies.iter().map(remedies::pivot_remedy_text).collect();
     if !remedies.is_empty() {
         text.add_line(format!("fix: {}", remedies.join("; or ")));
     }

@@ -219,7 +219,6 @@ impl Stage {
                 longest_wait: self.longest_wait,
                 release_list_limit: self.release_list_limit,
                 kubectl_flags: self.kubectl_flags.clone(),
-                plugin_directory: None,
                 explain: |stop| format!("{stop}; {}", stop.state),
             },
             metrics: self.metrics.clone(),
