@@ -272,6 +272,11 @@ impl<'a> Search<'a> {
             let label = Kubectl::object(Side::Source, "label", &key, &[&format!("{LABEL_MOVE}=")]);
             remedies.push(Remedy::kubectl("let it move, too: ", label, ""));
         }
+        if is_unpausable(&key.group_kind) {
+            let by_hand = "create it in the target before the move, with the same names of stacks and roles; its controller ignores the \
+                           pause, so never delete it in the source while its cluster runs";
+            remedies.push(by_hand.into());
+        }
         if remedies.is_empty() {
             remedies.push("create it in the target before the move".into());
         }
