@@ -19,7 +19,10 @@ export function onPaper(model) {
 
 function printed({ clusters, stays }) {
   const reasons = new Map();
-  for (const one of stays) reasons.set(one.reason, [...(reasons.get(one.reason) ?? []), one]);
+  for (const one of stays) {
+    if (!reasons.has(one.reason)) reasons.set(one.reason, []);
+    reasons.get(one.reason).push(one);
+  }
   const table = (heads, lines) => el("table", {}, el("thead", {}, el("tr", {}, heads.map((head) => el("th", {}, head)))), el("tbody", {}, lines.map((cells) => el("tr", {}, cells.map((cell) => el("td", {}, cell))))));
   return section("paper", "All Clusters", clusters.length,
     table(["Cluster", "Objects", "Kinds", "Problems"], clusters.slice(0, MOST_ROWS).map((one) => [one.name || "of no Cluster", thousands(one.steps.length), frequent(one.steps).map(([kind, number]) => counted(number, kind)).join(", "), one.problems || ""])),
