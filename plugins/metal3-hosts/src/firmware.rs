@@ -9,7 +9,11 @@ use serde_json::Value;
 use crate::Metal3Hosts;
 use crate::host::Host;
 use crate::names::{COMPONENTS, DATA_IMAGE, SETTINGS};
+use crate::settings::Weight;
 use crate::side_objects::SideObjects;
+
+const CARRY_OVER: &str =
+    "to carry it over as it is: pending-firmware = \"warn\" in this plugin's configuration";
 
 /// Reports pending changes to a host's firmware and media.
 pub(crate) fn check_firmware(config: &Metal3Hosts, host: Host<'_>, source: &SideObjects) -> Vec<Finding> {
@@ -21,19 +25,15 @@ pub(crate) fn check_firmware(config: &Metal3Hosts, host: Host<'_>, source: &Side
 }
 
 fn check_pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Option<Finding> {
-    let kind = firmware.kind().kind;
-    if is_unseen(firmware) {
-        let what = format!("the operator has not looked at the last change of its {kind}");
-        return Some(host.wait_or_stop(
-            "firmware-unseen",
-            &what,
-            "wait a minute; is the baremetal operator running?",
-        ));
+    // The operator skips the firmware of a host without a management controller.
+    if host.state() != "unmanaged" && is_unseen(firmware) {
+        return Some(report_unseen(config, host, firmware));
     }
     // The operator never makes an invalid change.
     if !firmware.has_condition("ChangeDetected") || !firmware.has_condition("Valid") {
         return None;
     }
+    let kind = firmware.kind().kind;
     let what = format!("its {kind} asks for a change that is not made yet");
     if host.state() == "available" {
         return Some(host.wait_or_stop(
@@ -43,10 +43,27 @@ fn check_pending(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Opt
         ));
     }
     let remedy = format!(
-        "have it made (reboot under a HostUpdatePolicy, or provision again), or take it back in the spec of {kind} {}; to carry it over as it is: pending-firmware = \"warn\" in this plugin's configuration",
+        "have it made (reboot under a HostUpdatePolicy, or provision again), or take it back in the spec of {kind} {}; {CARRY_OVER}",
         firmware.name()
     );
     Some(host.finding(config.pending_firmware.into(), "firmware-pending", &what).with_remedy(remedy))
+}
+
+/// Reports a change that the operator has not looked at. While Ironic answers with errors, the operator doesn't write its first
+/// comparison, so only the configuration ends that wait.
+fn report_unseen(config: &Metal3Hosts, host: Host<'_>, firmware: &Object) -> Finding {
+    let code = "firmware-unseen";
+    let what = format!("the operator has not looked at the last change of its {}", firmware.kind().kind);
+    let remedy = "wait a minute; does the baremetal operator run, and does its Ironic answer without errors?";
+    let is_first = firmware.condition("ChangeDetected").is_none();
+    if is_first && matches!(config.pending_firmware, Weight::Warn) {
+        return host.warn(code, &what).with_remedy(remedy);
+    }
+    let mut finding = host.wait_or_stop(code, &what, remedy);
+    if is_first {
+        finding.problem.remedy = format!("{}; {CARRY_OVER}", finding.problem.remedy);
+    }
+    finding
 }
 
 /// Returns true if the operator has not compared what is wanted with the machine since the last change. Before the first

@@ -10,7 +10,7 @@ pub struct Metal3Hosts {
     /// This plugin holds hosts of machines too, instead of waiting for the Metal3 provider to pause them: for sources where that
     /// provider no longer runs.
     pub(crate) hold_consumed: bool,
-    /// The severity of a firmware change that waits for the next provisioning or reboot.
+    /// The severity of a firmware change that waits for the next provisioning or reboot, or that the operator has never looked at.
     pub(crate) pending_firmware: Weight,
 }
 

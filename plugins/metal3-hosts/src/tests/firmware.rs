@@ -1,19 +1,23 @@
 //! Pending changes to firmware and media.
 
-use pivot_sdk::Point;
+use pivot_sdk::{Finding, Point};
 use serde_json::{Value, json};
 
 use super::{consumed, free, paused, source, with};
 
 fn found(host: &Value, beside: Value, config: Value) -> Vec<String> {
+    let findings = findings(host, beside, config);
+    findings.iter().map(|found| format!("{} {}", found.severity.as_str(), found.code)).collect()
+}
+
+fn findings(host: &Value, beside: Value, config: Value) -> Vec<Finding> {
     let mut harness = source(host);
     let meta = json!({
         "apiVersion": "metal3.io/v1alpha1",
         "metadata": {"name": host["metadata"]["name"], "namespace": "metal3", "generation": 2},
     });
     harness.add_to_source(with(meta, beside)).set_config(config);
-    let findings = harness.check(Point::BeforePause).unwrap();
-    findings.iter().map(|found| format!("{} {}", found.severity.as_str(), found.code)).collect()
+    harness.check(Point::BeforePause).unwrap()
 }
 
 fn change(kind: &str, detected: &str, valid: &str, seen: i64) -> Value {
@@ -50,6 +54,30 @@ fn unseen_firmware_requests_are_waited_for() {
     ] {
         assert_eq!(found(&free(), nothing.clone(), json!({})), [""; 0], "{nothing}");
     }
+}
+
+/// The operator never compares the firmware of a host that it can't reach.
+#[test]
+fn firmware_of_unmanaged_hosts_is_not_awaited() {
+    let unmanaged = json!({"spec": {"bmc": null}, "status": {"operationalStatus": "discovered", "provisioning": {"state": "unmanaged"}}});
+    let host = with(free(), unmanaged);
+    let settings = json!({"kind": "HostFirmwareSettings", "spec": {"settings": {"BootMode": "Uefi"}}});
+    assert_eq!(found(&host, settings, json!({})), [""; 0]);
+    assert_eq!(found(&host, change("HostFirmwareSettings", "False", "True", 1), json!({})), [""; 0]);
+}
+
+#[test]
+fn unseen_firmware_requests_can_be_carried_over() {
+    let settings = || json!({"kind": "HostFirmwareSettings", "spec": {"settings": {"BootMode": "Uefi"}}});
+    let warn = || json!({"pending-firmware": "warn"});
+    for host in [free(), consumed(), paused(free(), "me")] {
+        assert_eq!(found(&host, settings(), warn()), ["warn firmware-unseen"], "{host}");
+        for finding in findings(&host, settings(), json!({})) {
+            assert!(finding.remedy.ends_with("pending-firmware = \"warn\" in this plugin's configuration"));
+        }
+    }
+    let stale = change("HostFirmwareSettings", "False", "True", 1);
+    assert_eq!(found(&free(), stale, warn()), ["wait firmware-unseen"], "the operator compares the host");
 }
 
 #[test]
