@@ -42,6 +42,10 @@ const BY_REFERENCE: [(&str, &str); 3] = [
     ("spec.networkData", "/spec/networkData"),
 ];
 
+/// Without the pause of a move, the source's operator would work on a host that may have a copy.
+const LEAVE_PAUSE: &str = "leave the pause to the move or the Cluster that it belongs to: roll the move back, or wait until \
+                           the Cluster runs; let the operator finish, and move again";
+
 impl<'a> Host<'a> {
     /// Returns the provisioning state: `provisioned`, `available`, …; empty if the operator has not reconciled the host yet.
     pub(crate) fn state(self) -> &'a str {
@@ -133,9 +137,13 @@ impl<'a> Host<'a> {
             (Pause::None, true) => self
                 .stop(code, &format!("{what}, and the host is detached"))
                 .with_remedy("attach it again and let the operator finish, or remove the request"),
-            _ => self
-                .stop(code, &format!("{what}, and the host is paused"))
-                .with_remedy("take the pause away, let the operator finish, and move again"),
+            (pause, _) => {
+                let remedy = match pause {
+                    Pause::Ours | Pause::Provider => LEAVE_PAUSE,
+                    _ => "take the pause away, let the operator finish, and move again",
+                };
+                self.stop(code, &format!("{what}, and the host is paused")).with_remedy(remedy)
+            }
         }
     }
 

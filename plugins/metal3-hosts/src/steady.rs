@@ -91,7 +91,8 @@ fn check_progress(host: Host<'_>) -> Option<Finding> {
     })
 }
 
-/// Reports a host that the operator is about to detach, or to attach again. It does both only in these states.
+/// Reports a host that the operator is about to detach, or to attach again. It does both only in these states, and to no paused
+/// host: its copy is paused, too, and the target's operator does it once that is unpaused.
 fn check_detachment(host: Host<'_>) -> Option<Finding> {
     if !matches!(host.state(), "provisioned" | "externally provisioned" | "available") {
         return None;
@@ -101,7 +102,7 @@ fn check_detachment(host: Host<'_>) -> Option<Finding> {
         (false, "detached") => "it is about to be attached again",
         _ => return None,
     };
-    (host.pause() != Pause::Other).then(|| {
+    (host.pause() == Pause::None).then(|| {
         host.wait_or_stop(
             "about-to-change",
             what,

@@ -75,6 +75,19 @@ fn work_under_a_pause_stops_the_move() {
 }
 
 #[test]
+fn pauses_of_a_move_are_left_alone() {
+    for (pause, advice) in [
+        ("me", "take the pause away, let the operator finish, and move again"),
+        ("metal3.io/capm3", "leave the pause to the move or the Cluster"),
+        ("metal3-hosts.pivot-host.io", "leave the pause to the move or the Cluster"),
+    ] {
+        let host = paused(in_state(consumed(), "inspecting"), pause);
+        let stops = source(&host).check(Point::BeforePause).unwrap();
+        assert!(stops[0].remedy.starts_with(advice), "{pause}: {}", stops[0].remedy);
+    }
+}
+
+#[test]
 fn wait_ends_when_the_host_rests() {
     let mut harness = source(&in_state(free(), "inspecting"));
     let waits = harness.check(Point::BeforePause).unwrap();
@@ -150,8 +163,9 @@ fn check_waits_until_hosts_are_detached_or_attached() {
     let attached_again = with(consumed(), json!({"status": {"operationalStatus": "detached"}}));
     for host in [asked_to_detach(consumed(), ""), asked_to_detach(free(), "{}"), attached_again] {
         assert_eq!(found(&host), ["wait about-to-change"], "{host}");
-        assert_eq!(found(&paused(host.clone(), "metal3-hosts.pivot-host.io")), ["stop about-to-change"]);
-        assert_eq!(found(&paused(host, "me")), [""; 0], "it stays paused");
+        for pause in ["metal3-hosts.pivot-host.io", "metal3.io/capm3", "me"] {
+            assert_eq!(found(&paused(host.clone(), pause)), [""; 0], "paused on both sides: {pause}");
+        }
     }
     let forced = asked_to_detach(in_state(free(), "inspecting"), r#"{"force": true}"#);
     assert_eq!(found(&forced), ["wait being-worked-on"]);
