@@ -13,14 +13,17 @@ use crate::serving::{namespace_of, report_stopped};
 use crate::setup::Setup;
 use crate::state::State;
 
-/// Reports hosts that no operator of the target would look at: before the pause, and while its operator doesn't run.
+/// Reports hosts that no operator of the target would look at: before the pause, and while its operator doesn't run. A target in
+/// which the plugin sees no operator is reported once.
 pub(crate) fn check_operators(
     config: &Metal3Endpoints,
     point: Point,
     moving: &Move,
     target: &Setup,
 ) -> Vec<Finding> {
-    let Some(first) = target.operators.first() else { return Vec::new() };
+    let Some(first) = target.operators.first() else {
+        return (point == Point::BeforePause).then(|| report_unseen(config)).into_iter().collect();
+    };
     let namespaces: BTreeSet<String> = moving
         .of_kind(&HOST)
         .filter_map(|host| host.namespace.as_deref())
@@ -45,6 +48,16 @@ pub(crate) fn check_operators(
         }));
     }
     found
+}
+
+fn report_unseen(config: &Metal3Endpoints) -> Finding {
+    let what = format!(
+        "no Deployment of the target's baremetal operator in {}: the plugin can't check whether one runs and watches the hosts",
+        config.namespaces.join(", ")
+    );
+    Finding::note("operator-not-seen", what).with_remedy(
+        "if it is installed elsewhere in the target, say where: namespaces = [\"…\"] in this plugin's configuration",
+    )
 }
 
 fn report_unwatched(namespace: &str, operator: &Key) -> Finding {

@@ -21,7 +21,8 @@ pub(super) const VERSION: &str =
 pub(super) struct Host(pub(super) Harness<Metal3Endpoints>);
 
 impl Host {
-    /// A move of a host between two sides with the same configuration, Ironic up in the target only.
+    /// A move of a host between two sides with the same configuration, Ironic and an operator of all namespaces up in the target
+    /// only.
     pub(super) fn new() -> Self {
         let mut harness = Harness::new();
         harness.add_to_source(json!({
@@ -40,6 +41,7 @@ impl Host {
             this.map(side, json!({}));
         }
         this.deployment(Side::Source, 0, 0).deployment(Side::Target, 1, 1);
+        this.0.add_to_target(watched::operator("operator", json!({})));
         this
     }
 

@@ -1,14 +1,15 @@
 //! The target's operator: does it run, and does it watch where the hosts go?
 
-use pivot_sdk::{Point, Side};
+use pivot_sdk::{Point, Severity, Side};
 use serde_json::{Value, json};
 
 use super::Host;
+use crate::gather::DEPLOYMENT;
 
 const HOME: &str = "baremetal-operator-system";
 
 /// The operator's Deployment, with a container that has these fields, too.
-fn operator(name: &str, container: Value) -> Value {
+pub(super) fn operator(name: &str, container: Value) -> Value {
     let mut manager = json!({
         "name": "manager", "command": ["/baremetal-operator"], "image": "quay.io/metal3-io/baremetal-operator:v0.13.0",
     });
@@ -104,8 +105,22 @@ fn unreadable_limits_are_not_judged() {
 #[test]
 fn one_watching_operator_suffices() {
     let mut host = Host::new();
-    host.0.add_to_target(operator("a", variable(json!("other"))));
+    host.0.add_to_target(operator("operator", variable(json!("other"))));
     host.0.add_to_target(operator("b", variable(json!("metal3"))));
+    assert_eq!(host.found(), [""; 0]);
+}
+
+#[test]
+fn missing_operator_is_noted_before_the_pause() {
+    let mut host = Host::new();
+    host.0.remove_object(Side::Target, &DEPLOYMENT.key_in(HOME, "operator"));
+    let note = host.check(Point::BeforePause).remove(0);
+    assert_eq!((&*note.code, note.severity), ("operator-not-seen", Severity::Note));
+    assert!(note.message.contains("in baremetal-operator-system, capm3-system"), "{}", note.message);
+    for point in [Point::AfterPause, Point::BeforeCommit, Point::AfterResume] {
+        assert_eq!(host.at(point), [""; 0]);
+    }
+    host.0.set_moving_objects([]);
     assert_eq!(host.found(), [""; 0]);
 }
 
@@ -141,13 +156,13 @@ fn stopped_operator_is_waited_for() {
 
 #[test]
 fn only_the_baremetal_operator_counts() {
-    let mut other = operator("cluster-baremetal-operator", variable(json!("other")));
+    let mut other = operator("operator", variable(json!("other")));
     let manager = &mut other["spec"]["template"]["spec"]["containers"][1];
     manager["command"] = json!(["/usr/bin/cluster-baremetal-operator"]);
     manager["image"] = json!("registry.example.com/cluster-baremetal-operator@sha256:0");
     let mut host = Host::new();
     host.0.add_to_target(&other);
-    assert_eq!(host.found(), [""; 0]);
+    assert_eq!(host.found(), ["note operator-not-seen"]);
     other["spec"]["template"]["spec"]["containers"][1]["image"] =
         json!("registry.example.com:5000/mirror/baremetal-operator@sha256:0");
     host.0.add_to_target(other);
