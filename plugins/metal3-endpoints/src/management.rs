@@ -13,6 +13,11 @@ use crate::serving::{namespace_of, report_stopped};
 use crate::setup::Setup;
 use crate::state::State;
 
+const MAX_NAMED_OPERATORS: usize = 5;
+/// Remedy for an operator outside of the namespaces that the plugin reads.
+const NAME_NAMESPACES: &str =
+    "say where it is installed: namespaces = [\"…\"] in this plugin's configuration";
+
 /// Reports hosts that no operator of the target would look at: before the pause, and while its operator doesn't run. A target in
 /// which the plugin sees no operator is reported once.
 pub(crate) fn check_operators(
@@ -21,9 +26,9 @@ pub(crate) fn check_operators(
     moving: &Move,
     target: &Setup,
 ) -> Vec<Finding> {
-    let Some(first) = target.operators.first() else {
+    if target.operators.is_empty() {
         return (point == Point::BeforePause).then(|| report_unseen(config)).into_iter().collect();
-    };
+    }
     let namespaces: BTreeSet<String> = moving
         .of_kind(&HOST)
         .filter_map(|host| host.namespace.as_deref())
@@ -35,7 +40,9 @@ pub(crate) fn check_operators(
         let watching: Vec<&Operator> =
             target.operators.iter().filter(|operator| operator.may_watch(&namespace)).collect();
         match watching.first().copied() {
-            None if point == Point::BeforePause => found.push(report_unwatched(&namespace, &first.key)),
+            None if point == Point::BeforePause => {
+                found.push(report_unwatched(&namespace, &target.operators))
+            }
             Some(operator) if watching.iter().all(|operator| operator.state != State::Up) => {
                 stopped.insert(&operator.key, operator);
             }
@@ -55,21 +62,40 @@ fn report_unseen(config: &Metal3Endpoints) -> Finding {
         "no Deployment of the target's baremetal operator in {}: the plugin can't check whether one runs and watches the hosts",
         config.namespaces.join(", ")
     );
-    Finding::note("operator-not-seen", what).with_remedy(
-        "if it is installed elsewhere in the target, say where: namespaces = [\"…\"] in this plugin's configuration",
-    )
+    Finding::note("operator-not-seen", what)
+        .with_remedy(format!("if it is installed elsewhere in the target, {NAME_NAMESPACES}"))
 }
 
-fn report_unwatched(namespace: &str, operator: &Key) -> Finding {
-    let what = format!("the target's baremetal operator ({operator}) doesn't watch namespace {namespace}");
-    let edit = ["edit", "-n", &namespace_of(operator, Side::Target), "deployment", &operator.name]
-        .map(str::to_owned)
-        .to_vec();
-    Finding::stop("operator-not-watching", what)
-        .on_object(operator)
-        .with_remedy(format!(
-            "let it watch the namespace, or all namespaces ({WATCH_NAMESPACE} or --namespace of its Deployment); if another operator \
-             does that, say where it is installed: namespaces = [\"…\"] in this plugin's configuration"
-        ))
-        .with_kubectl(Side::Target, edit)
+/// Reports a namespace that no operator watches. Several operators share the target's namespaces, so another one may be where the
+/// plugin doesn't look.
+fn report_unwatched(namespace: &str, operators: &[Operator]) -> Finding {
+    let code = "operator-not-watching";
+    if let [operator] = operators {
+        let key = &operator.key;
+        let what = format!("the target's baremetal operator ({key}) doesn't watch namespace {namespace}");
+        let edit = ["edit", "-n", &namespace_of(key, Side::Target), "deployment", &key.name];
+        return Finding::stop(code, what)
+            .on_object(key)
+            .with_remedy(format!(
+                "if another operator watches the namespace, {NAME_NAMESPACES}; otherwise let it watch the namespace, or all \
+                 namespaces ({WATCH_NAMESPACE} or --namespace of its Deployment)"
+            ))
+            .with_kubectl(Side::Target, edit.map(str::to_owned).to_vec());
+    }
+    let mut names: Vec<String> =
+        operators.iter().take(MAX_NAMED_OPERATORS).map(|operator| operator.key.to_string()).collect();
+    if operators.len() > names.len() {
+        names.push("…".to_owned());
+    }
+    let what = format!(
+        "none of the target's baremetal operators that the plugin sees ({}) watches namespace {namespace}",
+        names.join(", ")
+    );
+    let remedy = format!(
+        "if an operator elsewhere watches the namespace, {NAME_NAMESPACES}; otherwise install one that does"
+    );
+    operators
+        .iter()
+        .fold(Finding::warn(code, what), |finding, operator| finding.on_object(&operator.key))
+        .with_remedy(remedy)
 }

@@ -110,6 +110,30 @@ fn one_watching_operator_suffices() {
     assert_eq!(host.found(), [""; 0]);
 }
 
+/// Each tenant can have an operator, and the hosts' operator may be where the plugin doesn't look.
+#[test]
+fn operators_of_other_tenants_warn() {
+    let mut host = Host::new();
+    host.0.add_to_target(operator("operator", variable(json!("tenant-a"))));
+    let stop = host.check(Point::BeforePause).remove(0);
+    assert_eq!((&*stop.code, stop.severity), ("operator-not-watching", Severity::Stop));
+    let edit = format!("kubectl edit -n {HOME} deployment operator");
+    assert_eq!(stop.command.as_ref().map(ToString::to_string), Some(edit));
+
+    host.0.add_to_target(operator("b", variable(json!("tenant-b"))));
+    let warning = host.check(Point::BeforePause).remove(0);
+    assert_eq!((&*warning.code, warning.severity), ("operator-not-watching", Severity::Warn));
+    assert_eq!(warning.command, None, "a tenant's operator would watch the namespaces of another one");
+    assert_eq!(warning.objects.len(), 2);
+    assert!(!warning.remedy.contains("let it watch"), "{}", warning.remedy);
+    for part in
+        ["baremetal-operator-system/b, ", "baremetal-operator-system/operator)", "watches namespace metal3"]
+    {
+        assert!(warning.message.contains(part), "{}", warning.message);
+    }
+    assert_eq!(host.at(Point::AfterPause), [""; 0]);
+}
+
 #[test]
 fn missing_operator_is_noted_before_the_pause() {
     let mut host = Host::new();
