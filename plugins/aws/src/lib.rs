@@ -1,5 +1,5 @@
-//! Brings along the identities of AWS clusters, and the Secrets with their keys. Reports a role of the controllers that the target
-//! lacks.
+//! Brings along the identities of AWS clusters, and the Secrets with their keys. Reports a role of the controllers that the target's
+//! ServiceAccount doesn't name.
 
 use pivot_sdk::prelude::*;
 use references::{Place, Reference, SECRET, SHARED_SECRET, Target, declare_table, relate_object};

@@ -16,7 +16,8 @@ const NAME: &str = "capa-controller-manager";
 /// Annotation of a ServiceAccount with the role that its Pods assume.
 const ROLE_ARN: &str = "eks.amazonaws.com/role-arn";
 
-/// Reports clusters whose provider has a role in the source, and none in the target.
+/// Reports clusters whose provider has a role in the source, if the target's ServiceAccount names none. Other credentials can have
+/// the same permissions: EKS Pod Identity, and keys in the provider's Secret, show in no ServiceAccount.
 pub(crate) fn check_role(moving: &Move) -> Result<Vec<Finding>> {
     if !context::is_cluster(Side::Target) {
         return Ok(Vec::new());
@@ -36,11 +37,12 @@ pub(crate) fn check_role(moving: &Move) -> Result<Vec<Finding>> {
     };
     let (Some(role), None) = (source, target) else { return Ok(Vec::new()) };
     let message = format!(
-        "the source's controllers assume the role {role}; in the target, ServiceAccount {NAMESPACE}/{NAME} names none"
+        "the source's controllers assume the role {role}, and the target's ServiceAccount {NAMESPACE}/{NAME} names none; pivot-host \
+         can't see whether the target's controllers have the same permissions by EKS Pod Identity or keys"
     );
     let finding = Finding::warn("controller-role", message).with_remedy(
-        "before the move, let a role with the same permissions trust the target's issuer, name it in the ServiceAccount, and restart \
-         the controllers; or install the provider there with its own credentials",
+        "before the move, make sure that they have them; otherwise let a role with these permissions trust the target's issuer, name \
+         it in the ServiceAccount, and restart the controllers",
     );
     Ok(vec![clusters.into_iter().fold(finding, Finding::on_object)])
 }

@@ -67,7 +67,7 @@ fn check(host: &mut Harness<Aws>) -> Vec<Finding> {
 }
 
 #[test]
-fn role_that_the_target_lacks_is_reported() {
+fn source_role_without_target_role_is_reported() {
     for (identity, uses_role) in [
         (Value::Null, true),
         (json!({"kind": "AWSClusterControllerIdentity", "name": "default"}), true),
@@ -85,6 +85,7 @@ fn role_that_the_target_lacks_is_reported() {
                 finding.objects.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 ["AWSCluster.infrastructure.cluster.x-k8s.io test/test"]
             );
+            assert!(finding.message.contains("pivot-host can't see whether"), "{}", finding.message);
         }
         assert!(check(stage(None, identity).add_to_target(account(None))).is_empty(), "keys of the provider");
     }

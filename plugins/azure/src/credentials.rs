@@ -18,7 +18,7 @@ enum Binding {
     File,
 }
 
-/// Reports the identities that move and whose credentials don't.
+/// Reports the identities that move and whose credentials don't. The target may be prepared, which no object shows.
 pub(crate) fn check_credentials(moving: &Move) -> Result<Vec<Finding>> {
     if !context::is_cluster(Side::Target) || moving.of_kind(&IDENTITY).next().is_none() {
         return Ok(Vec::new());
@@ -52,21 +52,27 @@ fn describe_binding(binding: Binding) -> Finding {
         Binding::Issuer => Finding::warn(
             "workload-identity",
             "the target's controllers use tokens of their cluster, which Azure accepts only if a federated credential names \
-             that cluster's issuer",
+             that cluster's issuer; pivot-host can't see whether one does",
         )
         .with_remedy(
-            "before the move, add federated credentials with the target's issuer to this client, for the ServiceAccounts of CAPZ and \
-             of Azure Service Operator there",
+            "before the move, make sure that this client has federated credentials with the target's issuer, for the ServiceAccounts \
+             of CAPZ and Azure Service Operator",
         ),
         Binding::Nodes => Finding::warn(
             "managed-identity",
-            "the target's controllers can use this managed identity only if it is assigned to the nodes on which they run",
+            "the target's controllers can use this managed identity only if it is assigned to the nodes on which they run; \
+             pivot-host can't see whether it is",
         )
-        .with_remedy("before the move, assign the identity to the nodes of the target, which must run on Azure"),
+        .with_remedy(
+            "before the move, make sure that the identity is assigned to the nodes of the target, which must run on Azure",
+        ),
         Binding::File => Finding::warn(
             "credential-file",
-            "the credentials are in a file in the container of the controllers, which no move copies",
+            "the credentials are in a file in the container of the controllers, which no move copies; pivot-host can't see \
+             whether the target's controllers have it",
         )
-        .with_remedy("before the move, mount the file at the same path into the controllers of the target"),
+        .with_remedy(
+            "before the move, make sure that the file is mounted at the same path into the controllers of the target",
+        ),
     }
 }

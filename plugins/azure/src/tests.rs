@@ -40,6 +40,11 @@ fn check_identity(mut spec: Value, target_is_cluster: bool) -> Vec<String> {
     }));
     let findings = host.check(Point::BeforePause).unwrap();
     assert!(findings.iter().all(|finding| finding.objects.len() == 1), "{findings:?}");
+    // The target may be prepared.
+    assert!(
+        findings.iter().all(|finding| finding.message.contains("pivot-host can't see whether")),
+        "{findings:?}"
+    );
     findings.iter().map(|finding| finding.code.to_string()).collect()
 }
 
