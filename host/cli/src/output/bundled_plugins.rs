@@ -29,8 +29,8 @@ pub(super) fn enabling_text(plugin: &str, directory: Option<&str>) -> String {
     // An upgrade would replace a changed original.
     let named = directory.filter(|directory| Path::new(directory) != Path::new(&bundled));
     let last = if named.is_some() { String::new() } else { format!(", and pass --plugins {SITE_DIRECTORY}") };
-    let copied = || Path::new(SITE_DIRECTORY).is_dir().then_some(SITE_DIRECTORY);
-    let (first, directory) = match named.or_else(copied) {
+    let site_copy = || Path::new(SITE_DIRECTORY).is_dir().then_some(SITE_DIRECTORY);
+    let (first, directory) = match named.or_else(site_copy) {
         Some(directory) if Path::new(directory).join(&component).is_file() => (String::new(), directory),
         Some(directory) => {
             let add = format!(
