@@ -2,7 +2,7 @@
 //!
 //! `plugin check`, `plugin test` and `plugin run` read the same format: docs/schemas/plugin-scene.json.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -291,6 +291,7 @@ pub(super) fn find_object<'a>(hook: Hook, name: &str, scene: &'a Scene) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
