@@ -15,7 +15,10 @@ pub struct Difference {
     pub actual: Option<Value>,
 }
 
-/// Returns the differences between an expected answer and the actual one. Findings and errors are compared only in the fields that
+/// The most differences of one answer that are returned.
+const MAX_DIFFERENCES: usize = 100;
+
+/// Returns the first 100 differences between an expected answer and the actual one. Findings and errors are compared only in the fields that
 /// the expectation has: most scenes fix a code and a severity, and leave the wording open.
 pub fn find_answer_differences(hook: Hook, expected: &Value, actual: &Value) -> Vec<Difference> {
     let mut actual = actual.clone();
@@ -56,12 +59,18 @@ fn add_differences(
         (Some(Value::Object(expected)), Some(Value::Object(actual))) => {
             let added = actual.keys().filter(|name| !expected.contains_key(*name));
             for name in expected.keys().chain(added) {
+                if found.len() == MAX_DIFFERENCES {
+                    return;
+                }
                 let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
                 add_differences(path, expected.get(name), actual.get(name), found);
             }
         }
         (Some(Value::Array(expected)), Some(Value::Array(actual))) => {
             for index in 0..expected.len().max(actual.len()) {
+                if found.len() == MAX_DIFFERENCES {
+                    return;
+                }
                 add_differences(format!("{path}/{index}"), expected.get(index), actual.get(index), found);
             }
         }
@@ -92,6 +101,16 @@ mod tests {
             compare(Hook::Hold, &expected, &actual),
             ["/list/1 2 -", "/metadata/annotations/a~1b \"x\" \"y\"", "/metadata/labels - {}"]
         );
+    }
+
+    #[test]
+    fn first_hundred_differences_are_returned() {
+        let long = json!({"list": vec![0; 5_000], "map": {"a": 1}});
+        let found = compare(Hook::Hold, &long, &json!({"list": vec![1; 6_000], "map": {}}));
+        assert_eq!((found.len(), found.last().map(String::as_str)), (100, Some("/list/99 0 1")));
+        let fields: Value = (0..5_000).map(|field| (format!("{field:04}"), Value::Null)).collect();
+        let found = compare(Hook::Hold, &json!({"a": fields, "b": 1}), &json!({"a": {}, "b": 2}));
+        assert_eq!((found.len(), found.last().map(String::as_str)), (100, Some("/a/0099 null -")));
     }
 
     #[test]
