@@ -142,7 +142,9 @@ impl Commands {
     pub(crate) fn command_line(&self, next: Next, about: About<'_>) -> Option<String> {
         if self.no_records {
             let goes_on = next == Next::Resume;
-            return goes_on.then(|| self.join_words(self.again.iter().map(String::as_str)));
+            // The file of this run's recording exists, and is never overwritten.
+            let words = without_flags(&self.again, &["--record"], &[]);
+            return goes_on.then(|| self.join_words(words.iter().map(String::as_str)));
         }
         let words: &[&str] = match (next, self.gone) {
             (Next::Status, _) => &["status"],
@@ -696,6 +698,22 @@ pub(crate) mod tests {
                 assert!(line.ends_with("--to-kubeconfig b 1234"), "{line}");
             }
         }
+    }
+
+    #[test]
+    fn repeated_command_writes_no_recording() {
+        let run = |record: &[&str]| {
+            let run = ["move", "--from-directory", "a", "--to-directory", "d", "--plugins", "p"];
+            commands(&[&run[..], record].concat()).0.command_line(Next::Resume, About::default()).unwrap()
+        };
+        let again = "pivot-host move --from-directory a --to-directory d --plugins p";
+        assert_eq!(run(&["--record", "f.jsonl"]), again);
+        assert_eq!(run(&["--record=f.jsonl"]), again);
+        // A command that continues a move with records has no flag about the recording either.
+        let (next, before) = commands(&["move", "--to-kubeconfig", "b", "--plugins", "p", "--record", "f"]);
+        assert_eq!(before.record.as_deref(), Some(std::path::Path::new("f")));
+        let line = next.command_line(Next::Resume, OF_ONE).unwrap();
+        assert_eq!(line, "pivot-host resume --to-kubeconfig b --plugins p 1234");
     }
 
     #[test]
