@@ -105,6 +105,11 @@ impl<'a> Command<'a> {
         }
     }
 
+    /// Removes a recording without calls, so that a refused command can be repeated.
+    pub(crate) fn discard_empty_recording(&self) {
+        self.recording.iter().for_each(|recording| recording.remove_if_empty());
+    }
+
     /// The user did not wait for the run to stop at a safe point.
     pub(crate) fn report_forced_exit(&self) {
         let message = Text::from("exited at once, as requested");

@@ -263,7 +263,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             | Task::Manual(_) => exit::DONE,
         }
     };
-    tokio::select! {
+    let code = tokio::select! {
         code = work => code,
         Ok(interrupted) = interrupted => match interrupted {
             Interrupted::Reading(signal) => 128 + signal,
@@ -272,5 +272,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
                 exit::exit_code(Exit::Unexpected)
             }
         },
-    }
+    };
+    command.discard_empty_recording();
+    code
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::Both;
+use pivot_core::messages::safe_text::to_line;
 use pivot_core::plugins::expectations::find_answer_differences;
 use pivot_core::plugins::hooks::{Description, Hook};
 use pivot_engine::Exit;
@@ -15,6 +16,7 @@ use pivot_runtime::{CallError, MoveContext, Plugin, RunContext};
 use serde_json::{Value, json};
 
 use super::hook_calls::{Answer, error_answer};
+use super::recording::SecretCarriers;
 use super::recording::format::{MovingNamespace, RecordedCall, RecordedPlugin, RecordedView, RecordingEntry};
 use super::recording::redaction::{Redaction, has_withheld_patch};
 use super::refused;
@@ -29,6 +31,11 @@ use reader::RecordingReader;
 use recorded_services::RecordedServices;
 use report::{CallDifference, Replay};
 
+/// The most other plugins of a recording that an error lists.
+const MAX_LISTED_PLUGINS: usize = 20;
+/// The longest name of another plugin in an error, in bytes.
+const MAX_NAME_BYTES: usize = 100;
+
 pub(super) async fn run(typed: &ReplayArgs, output: &Output) -> Result<()> {
     let ReplayArgs { recording, file, plugin, config, backtrace } = typed;
     let refusal = |why: String| (Exit::Usage, format!("recording {}: {why}", recording.display()).into());
@@ -39,7 +46,7 @@ pub(super) async fn run(typed: &ReplayArgs, output: &Output) -> Result<()> {
         .await
         .map_err(|error| (Exit::Plugin, refused::plugin_refusal_lines(&error, file).collect()))?;
     let name = plugin.as_deref().unwrap_or(&tried.plugin.description().name);
-    let mut replay = Replay::default();
+    let mut replay = Replay::new(output.settings().format);
     let mut others = BTreeSet::new();
     let mut running: Option<Plugin> = None;
     while let Some((line, entry)) = entries.next_entry().map_err(refusal)? {
@@ -54,7 +61,11 @@ pub(super) async fn run(typed: &ReplayArgs, output: &Output) -> Result<()> {
                 running = Some(tried.plugin.for_run(run_context(&recorded)));
                 replay.add_recorded(recorded);
             }
-            RecordingEntry::Plugin(RecordedPlugin { name, .. }) => drop(others.insert(name)),
+            RecordingEntry::Plugin(RecordedPlugin { name, .. }) => {
+                if others.len() < MAX_LISTED_PLUGINS {
+                    others.insert(to_line(&name, MAX_NAME_BYTES));
+                }
+            }
             RecordingEntry::Call(mut call) if call.plugin == name => {
                 let Some(plugin) = &running else {
                     return Err(refusal(format!("line {line}: no earlier line is about plugin {name}")));
@@ -104,7 +115,7 @@ async fn judge_call(plugin: &Plugin, call: &RecordedCall, services: RecordedServ
                 // The plugin may have other grants than in the move.
                 let secret_data = description.secret_data || has_withheld_patch(&call.expect);
                 let described = Description { secret_data, ..description.clone() };
-                let redaction = Redaction { plugin: &described, secret_readers: &[] };
+                let redaction = Redaction { plugin: &described, carriers: &SecretCarriers::default() };
                 json!(redaction.redact_answer(answer, object.as_ref()).value)
             }
             Ok(None) => error_answer("unreadable", "the recording has no readable object for this call"),

@@ -74,6 +74,12 @@ impl Site {
         lines.collect()
     }
 
+    /// Replaces the recording.
+    fn write_recording(&self, lines: &[Value]) {
+        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(self.path("move.jsonl"), lines).unwrap();
+    }
+
     fn replay(&self, component: &Path, more: &[&str]) -> Output {
         let words = ["plugin", "replay", "move.jsonl", component.to_str().unwrap()];
         self.run(&[&words[..], more].concat())
@@ -171,6 +177,52 @@ fn unrecorded_question_is_a_difference() {
 }
 
 #[test]
+fn calls_with_withheld_questions_are_unjudged() {
+    let site = Site::new(&[faulty()], "", HOSTS);
+    let mut lines = site.record(&[]);
+    let mut withheld = 0;
+    for call in lines.iter_mut().filter_map(|line| line.get_mut("call")?.as_object_mut()) {
+        if call.remove("questions").is_some() {
+            call.insert("redacted".to_owned(), json!({"input": true, "answer": false}));
+            withheld += 1;
+        }
+    }
+    assert_ne!(withheld, 0);
+    site.write_recording(&lines);
+    let document = site.replay_document(&faulty(), &[], 0);
+    assert_eq!((&document["unjudged"], &document["differing"]), (&json!(withheld), &json!(0)));
+}
+
+// proves: T185
+#[test]
+fn report_about_hostile_answers_is_short() {
+    let site = Site::new(&[faulty()], "", HOSTS);
+    let mut lines = site.record(&[]);
+    let is_relation = |line: &&Value| line["call"]["hook"] == "relate";
+    let mut call = lines.iter().find(is_relation).unwrap().clone();
+    let long = "x".repeat(100_000);
+    let mut expected = vec![json!({"long": long}); 10];
+    expected.resize(5_000, json!(0));
+    call["call"]["expect"] = json!(expected);
+    lines.truncate(2);
+    assert!(lines[1].get("plugin").is_some());
+    let mut more = call.clone();
+    more["call"]["expect"] = json!([1]);
+    lines.push(call);
+    lines.resize(122, more);
+    site.write_recording(&lines);
+    let document = site.replay_document(&faulty(), &[], 3);
+    assert_eq!(document["differing"], 120);
+    let listed = document["differences"].as_array().unwrap();
+    assert_eq!((listed.len(), listed[0]["differences"].as_array().unwrap().len()), (100, 100));
+    let text = document.to_string();
+    assert!(text.len() < 1 << 20 && !text.contains(&"x".repeat(5_000)), "{} bytes", text.len());
+    let junit = String::from_utf8(site.replay(&faulty(), &["-o", "junit"]).stdout).unwrap();
+    assert_eq!(junit.matches("<testcase ").count(), 120);
+    assert_eq!(junit.matches("the differences are listed for the first 100 calls that differ").count(), 20);
+}
+
+#[test]
 fn recorded_configuration_must_be_passed_again() {
     let inspected = host(&["plugin", "inspect", faulty().to_str().unwrap()]).output().unwrap();
     let grants = String::from_utf8(inspected.stdout).unwrap();
@@ -252,6 +304,19 @@ fn recording_is_refused_before_anything_begins() {
         let refused = site.run(&[&words[..], more].concat());
         assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
     }
+}
+
+#[test]
+fn refused_run_leaves_no_recording() {
+    let site = Site::new(&[faulty()], "", HOSTS);
+    let words = ["move", "--from-directory", "missing", "--to-directory", "target", "--record", "move.jsonl"];
+    for _ in 0..2 {
+        let refused = site.run(&[&words[..], &["--plugins", "plugins"]].concat());
+        assert_ne!(refused.status.code(), Some(0));
+        assert!(!err(&refused).contains("the recording can't be written"), "{}", err(&refused));
+        assert!(!site.path("move.jsonl").exists(), "{}", err(&refused));
+    }
+    site.record(&[]);
 }
 
 #[test]

@@ -1,32 +1,30 @@
 //! Plugins that are called as in any move, and whose calls are written into a recording.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use pivot_core::checks::providers::Provider;
 use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Relation, Settlement};
-use pivot_core::{GroupKind, Object, Side};
+use pivot_core::{GroupKind, Object};
 use pivot_engine::Hooks;
 use pivot_engine::hooks::{HookError, MoveContext, Read, RunContext, Services};
-use pivot_runtime::{Answer as EndpointReply, Probe, Query, ServiceError};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::super::hook_calls::{Answer, error_answer};
+use super::super::hook_calls::Answer;
+use super::asked_questions::{AskedQuestions, Omission, QuestionRecorder};
 use super::file::RecordingFile;
 use super::format::{
-    EndpointAnswer, KubectlFlags, MovingNamespace, Question, RecordedAnswer, RecordedCall, RecordedError,
-    RecordedPlugin, RecordedProvider, RecordedQuery, RecordedQuestion, RecordedView, RecordingEntry,
+    KubectlFlags, MovingNamespace, OmittedCall, RecordedCall, RecordedPlugin, RecordedView, RecordingEntry,
     RedactedParts,
 };
 use super::redaction::Redaction;
+use super::secret_carriers::SecretCarriers;
 
 /// A plugin whose calls are recorded.
 pub(in crate::plugins) struct CallRecorder {
     plugin: Arc<dyn Hooks>,
     /// Whether plugins.toml has a configuration for it.
     has_config: bool,
-    /// All plugins of the move that see the data of Secrets.
-    secret_readers: Arc<[Arc<dyn Hooks>]>,
+    carriers: Arc<SecretCarriers>,
     file: Arc<RecordingFile>,
 }
 
@@ -38,7 +36,7 @@ struct CallInput<'a> {
     copy: Option<&'a Object>,
     written_since_commit: bool,
     moving: Option<&'a MoveContext>,
-    questions: Vec<(Question, Reply)>,
+    asked: AskedQuestions,
 }
 
 impl CallInput<'_> {
@@ -50,16 +48,9 @@ impl CallInput<'_> {
             copy: None,
             written_since_commit: false,
             moving: None,
-            questions: Vec::new(),
+            asked: AskedQuestions::default(),
         }
     }
-}
-
-/// An answer to a question of a plugin.
-enum Reply {
-    Objects(Result<Vec<Object>, ServiceError>),
-    Providers(Result<Vec<Provider>, ServiceError>),
-    Endpoint(Result<EndpointReply, ServiceError>),
 }
 
 impl CallRecorder {
@@ -69,17 +60,16 @@ impl CallRecorder {
         plugins: Vec<(Arc<dyn Hooks>, bool)>,
         file: &Arc<RecordingFile>,
     ) -> Vec<Arc<dyn Hooks>> {
-        let all = plugins.iter().map(|(plugin, _)| plugin);
-        let secret_readers: Arc<[_]> = all.filter(|one| one.describe().secret_data).cloned().collect();
+        let carriers = Arc::new(SecretCarriers::find(plugins.iter().map(|(plugin, _)| plugin)));
         let record = |(plugin, has_config)| -> Arc<dyn Hooks> {
-            Arc::new(Self { plugin, has_config, secret_readers: secret_readers.clone(), file: file.clone() })
+            Arc::new(Self { plugin, has_config, carriers: carriers.clone(), file: file.clone() })
         };
         plugins.into_iter().map(record).collect()
     }
 
     /// Records a call, unless the plugin was not called, because it lacks the hook.
     fn record<T: Clone>(&self, input: CallInput<'_>, answer: &Result<T, HookError>, wrap: fn(T) -> Answer) {
-        let CallInput { hook, point, source, copy, written_since_commit, moving, questions } = input;
+        let CallInput { hook, point, source, copy, written_since_commit, moving, asked } = input;
         let description = self.plugin.describe();
         let object = source.or(copy);
         let is_called = description.hooks.contains(&hook)
@@ -89,39 +79,43 @@ impl CallRecorder {
         if !is_called {
             return;
         }
-        let redaction = Redaction { plugin: description, secret_readers: &self.secret_readers };
-        let mut redacted = RedactedParts::default();
+        let AskedQuestions { questions, has_loss, omission, .. } = asked;
+        if omission == Some(Omission::Size) {
+            let omitted = OmittedCall { plugin: description.name.clone(), hook };
+            return self.file.write(&RecordingEntry::Omitted(omitted));
+        }
+        let redaction = Redaction { plugin: description, carriers: &self.carriers };
+        let mut redacted = RedactedParts { input: has_loss || omission.is_some(), answer: false };
         let mut record_object = |object: &Object| {
             let body = redaction.redact_object(object);
             redacted.input |= body.has_loss;
             body.value
         };
-        let (source, copy) = (source.map(&mut record_object), copy.map(&mut record_object));
-        let questions = questions.into_iter().map(|(question, reply)| RecordedQuestion {
-            question,
-            answer: record_reply(reply, &mut record_object),
-        });
-        let questions = questions.collect();
-        let expect = match answer {
-            Ok(answer) => {
-                let answer = redaction.redact_answer(wrap(answer.clone()), object);
-                redacted.answer = answer.has_loss;
-                json!(answer.value)
-            }
-            Err(HookError { code, message }) => error_answer(code, message),
-        };
+        let (recorded_source, recorded_copy) = (source.map(&mut record_object), copy.map(&mut record_object));
+        let is_exposed = omission.is_some() || redaction.has_exposed_object(object);
+        let expect = redaction.redact_result(answer.clone().map(wrap), object, is_exposed);
+        redacted.answer = expect.has_loss;
         self.file.write(&RecordingEntry::Call(Box::new(RecordedCall {
             plugin: description.name.clone(),
             hook,
             point,
-            source,
-            copy,
+            source: recorded_source,
+            copy: recorded_copy,
             written_since_commit,
             moving: moving.map(record_view),
             questions,
-            expect,
+            expect: expect.value,
             redacted,
         })));
+    }
+
+    /// Returns answers that record the questions of a call with this object.
+    fn record_questions(
+        &self,
+        services: Arc<dyn Services>,
+        object: Option<&Object>,
+    ) -> Arc<QuestionRecorder> {
+        Arc::new(QuestionRecorder::new(services, &self.plugin, &self.carriers, object))
     }
 }
 
@@ -133,30 +127,6 @@ fn record_view(view: &MoveContext) -> RecordedView {
     }
 }
 
-fn record_reply(reply: Reply, record_object: impl FnMut(&Object) -> Value) -> RecordedAnswer {
-    let answer = match reply {
-        Reply::Objects(answer) => {
-            answer.map(|objects| RecordedAnswer::Objects(objects.iter().map(record_object).collect()))
-        }
-        Reply::Providers(answer) => answer.map(|all| {
-            let all = all.into_iter().map(|provider| RecordedProvider {
-                name: provider.name,
-                provider_type: provider.kind_of,
-                version: provider.version,
-                namespace: provider.namespace,
-            });
-            RecordedAnswer::Providers(all.collect())
-        }),
-        Reply::Endpoint(answer) => answer.map(|EndpointReply { status, body, took }| {
-            let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-            RecordedAnswer::Endpoint(EndpointAnswer { status, body, millis })
-        }),
-    };
-    let record_error =
-        |ServiceError { code, message }| RecordedAnswer::Error(RecordedError { code, message });
-    answer.unwrap_or_else(record_error)
-}
-
 #[async_trait]
 impl Hooks for CallRecorder {
     fn describe(&self) -> &Description {
@@ -164,7 +134,7 @@ impl Hooks for CallRecorder {
     }
 
     fn for_run(&self, run: &RunContext) -> Option<Arc<dyn Hooks>> {
-        let Self { plugin, has_config, secret_readers, file } = self;
+        let Self { plugin, has_config, carriers, file } = self;
         let Description { name, version, digest, .. } = plugin.describe();
         file.write(&RecordingEntry::Plugin(RecordedPlugin {
             name: name.clone(),
@@ -179,7 +149,7 @@ impl Hooks for CallRecorder {
         Some(Arc::new(Self {
             plugin: plugin.for_run(run).unwrap_or_else(|| plugin.clone()),
             has_config: *has_config,
-            secret_readers: secret_readers.clone(),
+            carriers: carriers.clone(),
             file: file.clone(),
         }))
     }
@@ -209,12 +179,12 @@ impl Hooks for CallRecorder {
         context: &MoveContext,
         services: Arc<dyn Services>,
     ) -> Result<Vec<Finding>, HookError> {
-        let asked = Arc::new(QuestionRecorder::new(services));
+        let asked = self.record_questions(services, None);
         let answer = self.plugin.check(point, context, asked.clone()).await;
         let input = CallInput {
             point: Some(point),
             moving: Some(context),
-            questions: asked.take(),
+            asked: asked.take(),
             ..CallInput::new(Hook::Check)
         };
         self.record(input, &answer, Answer::Findings);
@@ -248,58 +218,15 @@ impl Hooks for CallRecorder {
         written: bool,
         services: Arc<dyn Services>,
     ) -> Result<Settlement, HookError> {
-        let asked = Arc::new(QuestionRecorder::new(services));
+        let asked = self.record_questions(services, Some(object));
         let answer = self.plugin.settle(object, written, asked.clone()).await;
         let input = CallInput {
             copy: Some(object),
             written_since_commit: written,
-            questions: asked.take(),
+            asked: asked.take(),
             ..CallInput::new(Hook::Settle)
         };
         self.record(input, &answer, Answer::Settlement);
-        answer
-    }
-}
-
-/// Answers of a move, with a record of the questions of one call.
-struct QuestionRecorder {
-    services: Arc<dyn Services>,
-    asked: Mutex<Vec<(Question, Reply)>>,
-}
-
-impl QuestionRecorder {
-    fn new(services: Arc<dyn Services>) -> Self {
-        Self { services, asked: Mutex::default() }
-    }
-
-    fn add(&self, question: Question, reply: Reply) {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((question, reply));
-    }
-
-    fn take(&self) -> Vec<(Question, Reply)> {
-        std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-#[async_trait]
-impl Services for QuestionRecorder {
-    async fn read(&self, plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
-        let question = RecordedQuery::from(&query);
-        let answer = self.services.read(plugin, query).await;
-        self.add(Question::Read(question), Reply::Objects(answer.clone()));
-        answer
-    }
-
-    async fn providers(&self, plugin: &str, side: Side) -> Result<Vec<Provider>, ServiceError> {
-        let answer = self.services.providers(plugin, side).await;
-        self.add(Question::Providers(side), Reply::Providers(answer.clone()));
-        answer
-    }
-
-    async fn probe(&self, plugin: &str, probe: Probe) -> Result<EndpointReply, ServiceError> {
-        let question = Question::Probe(probe.describe());
-        let answer = self.services.probe(plugin, probe).await;
-        self.add(question, Reply::Endpoint(answer.clone()));
         answer
     }
 }

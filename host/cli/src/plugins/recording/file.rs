@@ -1,10 +1,10 @@
 //! The file of a recording: created before anything begins, and written call by call, so that it is complete as far as a run came.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,6 +38,13 @@ struct RecordingState {
     seen: BTreeSet<u64>,
 }
 
+impl RecordingState {
+    /// Returns true for a file that has no call.
+    fn is_empty(&self) -> bool {
+        self.file.is_some() && self.calls == 0 && self.omitted == 0
+    }
+}
+
 impl RecordingFile {
     /// Creates the file for its owner alone. Fails if there is a file.
     pub(crate) fn create(path: &Path, output: &Arc<Output>) -> Result<Arc<Self>, String> {
@@ -62,13 +69,15 @@ impl RecordingFile {
     pub(super) fn write(&self, entry: &RecordingEntry) {
         let line = encode(entry);
         let mut state = self.lock();
-        let RecordingEntry::Call(call) = entry else {
-            state.seen.clear();
-            return self.append_line(&mut state, &line);
+        let omitted = match entry {
+            RecordingEntry::Plugin(_) => {
+                state.seen.clear();
+                return self.append_line(&mut state, &line);
+            }
+            RecordingEntry::Call(_) if !state.seen.insert(hash_line(&line)) => return,
+            RecordingEntry::Call(call) => OmittedCall { plugin: call.plugin.clone(), hook: call.hook },
+            RecordingEntry::Omitted(omitted) => omitted.clone(),
         };
-        if !state.seen.insert(hash_line(&line)) {
-            return;
-        }
         if state.file.is_none() {
             state.omitted += 1;
             return;
@@ -76,25 +85,48 @@ impl RecordingFile {
         // The header is a line, too, and so is the one about an omitted call.
         let is_full = state.bytes + line.len() as u64 + RESERVED_BYTES > MAX_RECORDING_BYTES
             || state.lines + 2 >= MAX_LINES;
-        if is_full || line.len() > MAX_LINE_BYTES {
-            state.omitted += 1;
-            let omitted = OmittedCall { plugin: call.plugin.clone(), hook: call.hook };
-            self.append_line(&mut state, &encode(&RecordingEntry::Omitted(omitted)));
-        } else {
+        let is_call = matches!(entry, RecordingEntry::Call(_));
+        if is_call && !is_full && line.len() <= MAX_LINE_BYTES {
             state.calls += 1;
             self.append_line(&mut state, &line);
+        } else {
+            state.omitted += 1;
+            self.append_line(&mut state, &encode(&RecordingEntry::Omitted(omitted)));
         }
         if is_full {
             state.file = None;
         }
     }
 
+    /// Removes the file if it has no call, so that the same command can be repeated.
+    pub(crate) fn remove_if_empty(&self) {
+        let mut state = self.lock();
+        if !state.is_empty() {
+            return;
+        }
+        let Some(file) = state.file.take() else { return };
+        // Never another file that took its place.
+        let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+        let (created, there) =
+            (file.metadata().map(identity), fs::symlink_metadata(&self.path).map(identity));
+        if let (Ok(created), Ok(there)) = (created, there)
+            && created == there
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            let path = self.path.display();
+            self.output.warn(format!("the empty recording {path} can't be removed: {error}"));
+        }
+    }
+
     /// Tells the user where the recording is.
     pub(crate) fn report_end(&self) {
-        let (calls, omitted) = {
+        let (calls, omitted, is_empty) = {
             let state = self.lock();
-            (state.calls, state.omitted)
+            (state.calls, state.omitted, state.is_empty())
         };
+        if is_empty {
+            return self.output.note("no recording: no plugin was called");
+        }
         let path = self.path.display();
         self.output.note(format!("recording: {path} ({calls} different calls of plugins)"));
         if omitted > 0 {

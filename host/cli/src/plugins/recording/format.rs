@@ -11,6 +11,7 @@ use pivot_core::{GroupKind, Key, Side};
 use pivot_runtime::{Query, RunKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 pub(in crate::plugins) const KIND: &str = "PluginRecording";
 /// The most bytes of a recording.
@@ -64,7 +65,7 @@ pub(in crate::plugins) struct KubectlFlags {
     pub(in crate::plugins) target: Option<Vec<String>>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(in crate::plugins) struct OmittedCall {
     pub(in crate::plugins) plugin: String,
     pub(in crate::plugins) hook: Hook,
@@ -99,7 +100,7 @@ pub(in crate::plugins) struct RecordedCall {
 /// The parts of a call from which data of Secrets was removed.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::plugins) struct RedactedParts {
-    /// Objects that the plugin saw: another answer proves nothing.
+    /// Objects that the plugin saw, or its questions: another answer or another question proves nothing.
     pub(in crate::plugins) input: bool,
     /// The answer of the hook: an equal answer proves nothing.
     pub(in crate::plugins) answer: bool,
@@ -160,7 +161,8 @@ impl From<&Query> for RecordedQuery {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::plugins) enum RecordedAnswer {
-    Objects(Vec<Value>),
+    /// Each object as its text: a tree of values takes many times the memory.
+    Objects(Vec<Box<RawValue>>),
     Providers(Vec<RecordedProvider>),
     Endpoint(EndpointAnswer),
     Error(RecordedError),

@@ -1,34 +1,32 @@
 //! Removes data of Secrets from the values of a recording, before anything is written.
 //!
 //! [`redact_secret`] is the rule for plugins without the data of Secrets: such a plugin never had the data, and its recording loses
-//! nothing. A plugin with that data may have put it into any object that it changes, now or in an earlier move.
+//! nothing. A plugin with that data may have put it into its questions, and into any object that it changes, now or in an earlier
+//! move. Another plugin that sees such an object may repeat the data anywhere.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use pivot_core::plugins::hooks::{Description, Hook, Settlement};
-use pivot_core::{GroupKind, Object};
-use pivot_engine::Hooks;
+use pivot_core::Object;
+use pivot_core::plugins::hooks::{Description, Settlement};
+use pivot_engine::hooks::HookError;
 use pivot_runtime::redact_secret;
 use serde_json::{Value, json};
 
-use super::super::hook_calls::Answer;
+use super::super::hook_calls::{Answer, error_answer};
+use super::secret_carriers::SecretCarriers;
 
-/// Replaces a patch of a plugin with the data of Secrets.
-const WITHHELD_PATCH: &str = "(redacted)";
-/// Hooks that change objects.
-const CHANGING_HOOKS: [Hook; 4] = [Hook::Hold, Hook::Adapt, Hook::Restore, Hook::Settle];
+/// Replaces a patch of a plugin with the data of Secrets, and each answer of a plugin that saw an object which may have it.
+const WITHHELD: &str = "(redacted)";
 
-/// Returns true if a recorded answer has a patch of a plugin with the data of Secrets.
+/// Returns true if a patch was removed from a recorded answer, or the whole answer.
 pub(in crate::plugins) fn has_withheld_patch(answer: &Value) -> bool {
-    answer == WITHHELD_PATCH || answer.get("patch").is_some_and(|patch| patch == WITHHELD_PATCH)
+    answer == WITHHELD || answer.get("patch").is_some_and(|patch| patch == WITHHELD)
 }
 
 /// The rules for one plugin.
 pub(in crate::plugins) struct Redaction<'a> {
     pub(in crate::plugins) plugin: &'a Description,
-    /// All plugins of the move that see the data of Secrets.
-    pub(in crate::plugins) secret_readers: &'a [Arc<dyn Hooks>],
+    pub(in crate::plugins) carriers: &'a SecretCarriers,
 }
 
 /// A value without data of Secrets.
@@ -41,7 +39,7 @@ pub(in crate::plugins) struct RedactedValue<T> {
 impl Redaction<'_> {
     /// Returns an object as a plugin without the data of Secrets sees it, or null if its body is not readable.
     pub(super) fn redact_object(&self, object: &Object) -> RedactedValue<Value> {
-        if self.may_have_secret_data(&object.kind.group_kind) {
+        if self.has_exposed_object(Some(object)) {
             return RedactedValue { value: reduce_to_identity(object), has_loss: true };
         }
         let Ok(mut value) = object.value() else {
@@ -54,10 +52,36 @@ impl Redaction<'_> {
         RedactedValue { value, has_loss: is_secret && self.plugin.secret_data }
     }
 
-    /// Returns true for a kind whose objects are changed by a plugin with the data of Secrets.
-    fn may_have_secret_data(&self, kind: &GroupKind) -> bool {
-        let changes = |reader: &Arc<dyn Hooks>| CHANGING_HOOKS.iter().any(|hook| reader.changes(*hook, kind));
-        self.secret_readers.iter().any(changes)
+    /// Returns true for an object that the plugin saw whole, although it may have data of Secrets. The plugin may have put that data
+    /// into its questions and its answer.
+    pub(super) fn has_exposed_object(&self, object: Option<&Object>) -> bool {
+        object.is_some_and(|object| self.carriers.may_change(&object.kind.group_kind))
+    }
+
+    /// Returns the answer or the failure of a hook, as a recording has it. `is_exposed`: the plugin may have the data of Secrets from
+    /// an object or an answer.
+    pub(super) fn redact_result(
+        &self,
+        answer: Result<Answer, HookError>,
+        object: Option<&Object>,
+        is_exposed: bool,
+    ) -> RedactedValue<Value> {
+        match answer {
+            // The runtime restricts the codes and words of this plugin alone.
+            _ if is_exposed && !self.plugin.secret_data => {
+                RedactedValue { value: WITHHELD.into(), has_loss: true }
+            }
+            Ok(answer) => {
+                let RedactedValue { value, has_loss } = self.redact_answer(answer, object);
+                RedactedValue { value: json!(value), has_loss }
+            }
+            Err(HookError { code, .. }) if self.plugin.secret_data => {
+                RedactedValue { value: json!({"error": code}), has_loss: false }
+            }
+            Err(HookError { code, message }) => {
+                RedactedValue { value: error_answer(&code, &message), has_loss: false }
+            }
+        }
     }
 
     /// Returns the answer of a hook. The runtime has withheld the words of a plugin that sees the data of Secrets, but not its patches.
@@ -81,7 +105,7 @@ impl Redaction<'_> {
 
     fn redact_patch(&self, mut patch: Value, object: Option<&Object>) -> RedactedValue<Value> {
         if self.plugin.secret_data {
-            return RedactedValue { value: WITHHELD_PATCH.into(), has_loss: true };
+            return RedactedValue { value: WITHHELD.into(), has_loss: true };
         }
         if !object.is_some_and(|object| object.kind.group_kind.is_secret()) {
             return RedactedValue { value: patch, has_loss: false };

@@ -1,5 +1,7 @@
 //! Recordings of moves in memory.
 
+mod direct_calls;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -18,7 +20,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::super::rehearse::stage::Scene;
-use super::format::{RecordingEntry, RecordingHeader};
+use super::format::{OmittedCall, RecordingEntry, RecordingHeader};
 use super::{CallRecorder, RecordingFile};
 use crate::args::LogFormat;
 use crate::output::testing::output;
@@ -225,6 +227,31 @@ fn recording_overwrites_no_file() {
     let refused = RecordingFile::create(&path, &output).err().unwrap();
     assert!(refused.starts_with(&format!("the recording can't be written to {}: ", path.display())));
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[test]
+fn recording_without_calls_is_removed() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("move.jsonl");
+    let (output, _, _) = output(0, LogFormat::Text);
+    let file = RecordingFile::create(&path, &output).unwrap();
+    let plugin = json!({
+        "name": "p", "version": "1.0.0", "digest": "d", "hasConfig": false, "run": "move", "moveId": "1",
+        "kubectl": {"source": null, "target": null},
+    });
+    file.write(&serde_json::from_value(json!({"plugin": plugin})).unwrap());
+    file.remove_if_empty();
+    assert!(!path.exists());
+    let file = RecordingFile::create(&path, &output).unwrap();
+    file.write(&RecordingEntry::Omitted(OmittedCall { plugin: "p".into(), hook: Hook::Hold }));
+    file.remove_if_empty();
+    assert!(path.exists());
+    // Another file took its place.
+    let other = dir.path().join("other.jsonl");
+    let file = RecordingFile::create(&other, &output).unwrap();
+    fs::rename(&path, &other).unwrap();
+    file.remove_if_empty();
+    assert!(other.exists());
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,6 +15,9 @@ use super::super::recording::format::{
 };
 use super::super::sample_objects::build_object;
 
+/// The most questions without an answer that a call can list.
+const MAX_UNRECORDED: usize = 100;
+
 /// Answers questions as they were answered in the move.
 pub(super) struct RecordedServices {
     questions: Vec<RecordedQuestion>,
@@ -44,7 +47,10 @@ impl RecordedServices {
 
     /// Notes a question without a recorded answer.
     fn refuse_question(&self, question: &Question) -> ServiceError {
-        self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).push(question.to_string());
+        let mut unrecorded = self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner);
+        if unrecorded.len() < MAX_UNRECORDED {
+            unrecorded.push(question.to_string());
+        }
         ServiceError::new("not-recorded", "the recording has no answer to this question")
     }
 }
@@ -56,7 +62,8 @@ impl Services for RecordedServices {
         let RecordedAnswer::Objects(objects) = self.find_answer(&question)? else {
             return Err(self.refuse_question(&question));
         };
-        let objects: Option<Vec<Object>> = objects.iter().map(build_object).collect();
+        let objects = objects.iter().map(|body| build_object(&serde_json::from_str(body.get()).ok()?));
+        let objects: Option<Vec<Object>> = objects.collect();
         objects.ok_or_else(|| self.refuse_question(&question))
     }
 

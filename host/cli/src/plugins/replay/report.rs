@@ -14,10 +14,15 @@ use super::super::test_scenes::difference_line;
 use crate::args::OutputFormat;
 use crate::output::{Document, Output, Text};
 
-/// The most differing calls that a document lists.
+/// The most differing calls whose differences are listed.
 const MAX_LISTED_CALLS: usize = 100;
-/// The longest question in a line, in bytes.
-const MAX_QUESTION_BYTES: usize = 300;
+/// The longest question, the longest path and the longest call in a report, in bytes.
+const MAX_TEXT_BYTES: usize = 300;
+/// The longest value in a document, in bytes of JSON.
+const MAX_VALUE_BYTES: usize = 4 << 10;
+
+/// Replaces the differences of each call after [`MAX_LISTED_CALLS`].
+const NOT_LISTED: &str = "the differences are listed for the first 100 calls that differ";
 
 /// The comparison of one call.
 pub(super) struct CallDifference {
@@ -34,11 +39,36 @@ impl CallDifference {
         !is_same && !self.is_unjudged
     }
 
+    /// Cuts long paths, values and questions: anyone may have written the recording.
+    fn cut_long_parts(self) -> Self {
+        let cut_difference = |Difference { path, expected, actual }| Difference {
+            path: cut_text(path, MAX_TEXT_BYTES),
+            expected: expected.map(cut_value),
+            actual: actual.map(cut_value),
+        };
+        let unrecorded = self.unrecorded.into_iter().map(|question| cut_text(question, MAX_TEXT_BYTES));
+        Self {
+            differences: self.differences.into_iter().map(cut_difference).collect(),
+            unrecorded: unrecorded.collect(),
+            is_unjudged: self.is_unjudged,
+        }
+    }
+
     fn lines(&self) -> Vec<String> {
-        let unrecorded = self.unrecorded.iter().map(|question| to_line(question, MAX_QUESTION_BYTES));
+        let unrecorded = self.unrecorded.iter().map(|question| to_line(question, MAX_TEXT_BYTES));
         let unrecorded = unrecorded.map(|question| format!("a question that was not recorded: {question}"));
         self.differences.iter().map(difference_line).chain(unrecorded).collect()
     }
+}
+
+fn cut_text(text: String, most: usize) -> String {
+    if text.len() > most { to_line(&text, most) } else { text }
+}
+
+/// Returns a long value as the beginning of its JSON.
+fn cut_value(value: Value) -> Value {
+    let text = value.to_string();
+    if text.len() > MAX_VALUE_BYTES { to_line(&text, MAX_VALUE_BYTES).into() } else { value }
 }
 
 /// A call that differs from the recording.
@@ -52,6 +82,8 @@ struct DifferingCall {
 /// The result of a replay.
 #[derive(Default)]
 pub(super) struct Replay {
+    /// Whether the report has a test case for each call.
+    has_cases: bool,
     recorded: Option<RecordedPlugin>,
     pub(super) calls: usize,
     pub(super) differing: usize,
@@ -65,6 +97,11 @@ pub(super) struct Replay {
 }
 
 impl Replay {
+    /// Begins a replay whose result has this format.
+    pub(super) fn new(format: OutputFormat) -> Self {
+        Self { has_cases: format == OutputFormat::Junit, ..Self::default() }
+    }
+
     /// Adds the plugin as it was recorded.
     pub(super) fn add_recorded(&mut self, recorded: RecordedPlugin) {
         self.recorded.get_or_insert(recorded);
@@ -74,27 +111,33 @@ impl Replay {
     pub(super) fn add(&mut self, line: u64, call: &RecordedCall, difference: CallDifference) {
         self.calls += 1;
         self.unjudged += usize::from(difference.is_unjudged);
-        let name = to_line(&call.to_string(), MAX_QUESTION_BYTES);
-        let result = if difference.is_unjudged {
-            JunitResult::Skipped("data of Secrets is not in the recording")
-        } else if difference.differs() {
-            JunitResult::Failed { code: "differs".to_owned(), message: difference.lines().join("\n") }
-        } else {
-            JunitResult::Passed(String::new())
-        };
-        self.cases.push(JunitCase { class: format!("line {line}"), name: name.clone(), result });
-        if difference.differs() {
-            self.differing += 1;
-            if self.first.len() < MAX_LISTED_CALLS {
-                self.first.push(DifferingCall { line, call: name, hook: call.hook, difference });
-            }
+        let is_listed = difference.differs() && self.differing < MAX_LISTED_CALLS;
+        self.differing += usize::from(difference.differs());
+        if !is_listed && !self.has_cases {
+            return;
+        }
+        let name = to_line(&call.to_string(), MAX_TEXT_BYTES);
+        let difference = if is_listed { difference.cut_long_parts() } else { difference };
+        if self.has_cases {
+            let result = if difference.is_unjudged {
+                JunitResult::Skipped("data of Secrets is not in the recording")
+            } else if difference.differs() {
+                let message = if is_listed { difference.lines().join("\n") } else { NOT_LISTED.to_owned() };
+                JunitResult::Failed { code: "differs".to_owned(), message }
+            } else {
+                JunitResult::Passed(String::new())
+            };
+            self.cases.push(JunitCase { class: format!("line {line}"), name: name.clone(), result });
+        }
+        if is_listed {
+            self.first.push(DifferingCall { line, call: name, hook: call.hook, difference });
         }
     }
 
     /// Prints the result.
     pub(super) fn show(&self, (recording, file): (&Path, &Path), plugin: &Plugin, output: &Output) {
         let name = &plugin.description().name;
-        if output.settings().format == OutputFormat::Junit {
+        if self.has_cases {
             return output.own(&junit_report(name, &self.cases));
         }
         let recorded = self.recorded.as_ref().map(|RecordedPlugin { name, version, digest, .. }| {
