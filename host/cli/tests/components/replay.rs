@@ -251,7 +251,7 @@ fn hostile_recordings_are_refused_by_line() {
     let text = fs::read_to_string(site.path("move.jsonl")).unwrap();
     let (header, rest) = text.split_once('\n').unwrap();
     let nested = format!("{header}\n{}\n", "[".repeat(100_000));
-    let long = format!("{header}\n\"{}\"\n", "a".repeat(64 << 20));
+    let long = format!("{header}\n\"{}\"\n", "a".repeat(16 << 20));
     let other = text.replace("\"plugin\":\"faulty\"", "\"plugin\":\"other\"");
     let other = other.replace("\"name\":\"faulty\"", "\"name\":\"other\"");
     for (content, told) in [
@@ -260,7 +260,7 @@ fn hostile_recordings_are_refused_by_line() {
         (rest.to_owned(), "line 1: it is not a line of a recording"),
         (format!("{header}\nhunter2\n"), "line 2: it is not a line of a recording (column 1)"),
         (nested, "line 2: it is not a line of a recording"),
-        (long, "line 2: it is longer than 64 MiB"),
+        (long, "line 2: it is longer than 16 MiB"),
         (header.replace("PluginRecording", "PluginScene") + "\n", "its first line must have the apiVersion"),
         (format!("{header}\n"), "it has no calls of plugin faulty; it has calls of no plugin"),
         (other, "it has no calls of plugin faulty; it has calls of other"),

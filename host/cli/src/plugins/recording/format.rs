@@ -18,8 +18,8 @@ pub(in crate::plugins) const KIND: &str = "PluginRecording";
 pub(in crate::plugins) const MAX_RECORDING_BYTES: u64 = 1 << 30;
 /// The most lines of a recording.
 pub(in crate::plugins) const MAX_LINES: u64 = 1_000_000;
-/// The most bytes of a line. A call has the answers to its questions, which the limits of the plugin bound.
-pub(in crate::plugins) const MAX_LINE_BYTES: usize = 64 << 20;
+/// The most bytes of a line. A reader of a hostile line takes many times as much memory.
+pub(in crate::plugins) const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub(in crate::plugins) struct RecordedPlugin {
     pub(in crate::plugins) version: String,
     /// Digest of component and configuration.
     pub(in crate::plugins) digest: String,
-    /// Whether plugins.toml has a configuration for it. The recording has none: it may contain credentials.
+    /// True if plugins.toml has a configuration for it. The recording has none: it may contain credentials.
     pub(in crate::plugins) has_config: bool,
     pub(in crate::plugins) run: RunKind,
     pub(in crate::plugins) move_id: String,

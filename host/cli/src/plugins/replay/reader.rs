@@ -61,7 +61,7 @@ impl RecordingReader {
                 let column = error.column();
                 format!("line {line}: it is not a line of a recording (column {column})")
             }),
-            Some(_) if bytes.len() > MAX_LINE_BYTES => Err(format!("line {line}: it is longer than 64 MiB")),
+            Some(_) if bytes.len() > MAX_LINE_BYTES => Err(format!("line {line}: it is longer than 16 MiB")),
             Some(_) => {
                 self.is_complete = false;
                 Ok(None)

@@ -249,7 +249,7 @@ async fn call_that_exceeds_a_line_is_omitted() {
     let file = RecordingFile::create(&path, &output).unwrap();
     let plugin =
         CallRecorder::record_all(vec![Echo::create("other", false, &[], false)], &file).pop().unwrap();
-    for count in [65, 1] {
+    for count in [17, 1] {
         let services = Arc::new(Hosts(vec![big.clone(); count]));
         plugin.check(Point::BeforePause, &MoveContext::default(), services).await.unwrap();
     }
@@ -265,15 +265,15 @@ async fn call_that_exceeds_a_line_is_omitted() {
 async fn answers_of_a_call_share_one_limit() {
     let (plugin, _) = Echo::create("other", false, &[], false);
     let big = object("Host", &"x".repeat(1 << 20));
-    let services: Arc<dyn Services> = Arc::new(Hosts(vec![big; 13]));
+    let services: Arc<dyn Services> = Arc::new(Hosts(vec![big; 3]));
     for (questions, kept, reason) in
-        [(4, 4, None), (5, 0, Some(Omission::Size)), (6, 0, Some(Omission::Size))]
+        [(5, 5, None), (6, 0, Some(Omission::Size)), (7, 0, Some(Omission::Size))]
     {
         let recorder = QuestionRecorder::new(services.clone(), &plugin, &Arc::default(), None);
         for _ in 0..questions {
             let kind = GroupKind::new("test.io", "Host");
             let query = Query { side: Side::Source, kind, namespace: None, name: None, confined: true };
-            assert_eq!(recorder.read("other", query).await.unwrap().len(), 13);
+            assert_eq!(recorder.read("other", query).await.unwrap().len(), 3);
         }
         let AskedQuestions { questions, omission, .. } = recorder.take();
         assert_eq!((questions.len(), omission), (kept, reason));
