@@ -22,7 +22,7 @@ fn defined() -> BTreeSet<String> {
     texts.flat_map(|text| names(&text)).chain(["pivots.pivot-host.io".to_owned()]).collect()
 }
 
-/// What is wrong with a line, if anything is. Only a page about removal may delete anything.
+/// Returns the fault of a line; none if the line is right. Only a page about removal may delete anything.
 fn wrong(words: &[String], defined: &BTreeSet<String>, may_delete: bool) -> Option<String> {
     let (mut plain, mut side, mut placed, mut file) = (Vec::new(), None, false, false);
     let mut words = words.iter().map(String::as_str);

@@ -32,7 +32,7 @@ pub(super) struct AskedQuestions {
     pub(super) questions: Vec<RecordedQuestion>,
     /// Length of the questions as JSON.
     bytes: usize,
-    /// Whether an answer has an object with an unreadable body.
+    /// True if an answer has an object with an unreadable body.
     pub(super) has_loss: bool,
     /// None if all questions are recorded. Otherwise none is.
     pub(super) omission: Option<Omission>,
@@ -50,7 +50,7 @@ pub(super) struct QuestionRecorder {
     services: Arc<dyn Services>,
     plugin: Arc<dyn Hooks>,
     carriers: Arc<SecretCarriers>,
-    /// Whether the plugin may have data of Secrets before it asks.
+    /// True if the plugin may have data of Secrets before it asks.
     is_exposed: bool,
     asked: Mutex<AskedQuestions>,
 }

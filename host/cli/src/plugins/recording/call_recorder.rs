@@ -22,7 +22,7 @@ use super::secret_carriers::SecretCarriers;
 /// A plugin whose calls are recorded.
 pub(in crate::plugins) struct CallRecorder {
     plugin: Arc<dyn Hooks>,
-    /// Whether plugins.toml has a configuration for it.
+    /// True if plugins.toml has a configuration for it.
     has_config: bool,
     carriers: Arc<SecretCarriers>,
     file: Arc<RecordingFile>,

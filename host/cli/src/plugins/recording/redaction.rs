@@ -32,7 +32,7 @@ pub(in crate::plugins) struct Redaction<'a> {
 /// A value without data of Secrets.
 pub(in crate::plugins) struct RedactedValue<T> {
     pub(in crate::plugins) value: T,
-    /// Whether the value has lost something that the plugin saw or answered.
+    /// True if the value has lost something that the plugin saw or answered.
     pub(in crate::plugins) has_loss: bool,
 }
 

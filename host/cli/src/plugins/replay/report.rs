@@ -29,7 +29,7 @@ pub(super) struct CallDifference {
     pub(super) differences: Vec<Difference>,
     /// Questions that the recording has no answer to.
     pub(super) unrecorded: Vec<String>,
-    /// Whether the result depends on data of Secrets that is not in the recording.
+    /// True if the result depends on data of Secrets that is not in the recording.
     pub(super) is_unjudged: bool,
 }
 
@@ -82,14 +82,14 @@ struct DifferingCall {
 /// The result of a replay.
 #[derive(Default)]
 pub(super) struct Replay {
-    /// Whether the report has a test case for each call.
+    /// True if the report has a test case for each call.
     has_cases: bool,
     recorded: Option<RecordedPlugin>,
     pub(super) calls: usize,
     pub(super) differing: usize,
     unjudged: usize,
     pub(super) omitted: usize,
-    /// Whether the recording ends with a whole line.
+    /// True if the recording ends with a whole line.
     pub(super) is_complete: bool,
     /// The first calls that differ.
     first: Vec<DifferingCall>,
