@@ -26,4 +26,6 @@ mod schemas;
 #[cfg(test)]
 mod shapes;
 #[cfg(test)]
+mod site;
+#[cfg(test)]
 mod trials;

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::host::{err, host};
 use crate::schemas;
+use crate::site::Site;
 
 /// A kind whose objects move alone, two hosts, and the Secret that plugin `faulty` shares.
 const HOSTS: &str = "
@@ -34,30 +35,10 @@ http http://172.22.0.2:6385/v1/: {body: '{"id": "v1", "version": {"id": "v1", "v
 http http://172.22.0.2:6385/v1/drivers: {body: '{"drivers": [{"name": "redfish"}]}'}
 "#;
 
-/// A directory of plugins, and a file of objects.
-struct Site(TempDir);
+/// The file of the objects that are rehearsed.
+const OBJECTS: &str = "objects.yaml";
 
 impl Site {
-    fn new(components: &[PathBuf], grants: &str, objects: &str) -> Self {
-        let site = Self(TempDir::new().unwrap());
-        fs::create_dir(site.path("plugins")).unwrap();
-        fs::write(site.path("objects.yaml"), objects).unwrap();
-        if !grants.is_empty() {
-            fs::write(site.path("plugins/plugins.toml"), grants).unwrap();
-        }
-        for component in components {
-            let there = site.path("plugins").join(component.file_name().unwrap());
-            fs::copy(component, &there).unwrap();
-            let added = host(&["plugin", "add", "--grant", there.to_str().unwrap()]).output().unwrap();
-            assert!(added.status.success(), "{}", err(&added));
-        }
-        site
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
     fn rehearse(&self, more: &[&str]) -> Output {
         let (plugins, objects) = (self.path("plugins"), self.path("objects.yaml"));
         let mut arguments = vec!["plugin", "rehearse", "--plugins", plugins.to_str().unwrap()];
@@ -104,7 +85,7 @@ fn bundled_plugins_move_metal3_example() {
     let grants = grants.replace("[plugins.patches]\nenabled = false", &format!("[plugins.patches]\n{label}"));
     let endpoint = "[plugins.metal3-endpoints]\nconfig = { endpoint = 'http://172.22.0.2:6385/v1/' }";
     let grants = grants.replace("[plugins.metal3-endpoints]", endpoint);
-    let site = Site::new(&bundled, &grants, &metal3());
+    let site = Site::new(&bundled, &grants, OBJECTS, &metal3());
     let answers = site.path("answers.yaml");
     fs::write(&answers, IRONIC).unwrap();
     let document = site.document(&["--namespace", "metal3", "--answers", answers.to_str().unwrap()], 0);
@@ -130,7 +111,7 @@ fn trap_fails_test_case_of_its_object() {
     );
     let grants = grants.unwrap().split_once("review it:\n\n").unwrap().1.to_owned();
     let grants = format!("{grants}\nconfig = {{ defect = 'no-status' }}\n");
-    let site = Site::new(&[pivot_guests::guest("faulty").unwrap()], &grants, HOSTS);
+    let site = Site::new(&[pivot_guests::guest("faulty").unwrap()], &grants, OBJECTS, HOSTS);
     let document = site.document(&[], 3);
     assert_eq!(document["outcome"], "Stopped");
     let held = calls(&document, "faulty", "hold");
@@ -148,7 +129,7 @@ fn trap_fails_test_case_of_its_object() {
 #[test]
 fn hook_without_objects_is_never_called() {
     let objects = HOSTS.replace("Host,", "Tower,").replace("hosts", "towers");
-    let site = Site::new(&[pivot_guests::guest("idle").unwrap()], "", &objects);
+    let site = Site::new(&[pivot_guests::guest("idle").unwrap()], "", OBJECTS, &objects);
     let document = site.document(&["--map-namespace", "lab=m"], 0);
     assert_eq!(document["copies"], 2);
     assert_eq!(document["neverCalled"], json!([{"plugin": "idle", "hook": "hold", "point": null}]));

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::bundled;
 use crate::host::{err, host};
 use crate::schemas;
+use crate::site::Site;
 
 /// A kind whose objects move alone, a host, and the Secret that plugin `faulty` shares.
 const HOSTS: &str = "
@@ -31,34 +31,13 @@ data: {password: aHVudGVyMg==}
 stringData: {user: hunter2}
 ";
 
-/// A site that records a move from a directory into another.
-struct Site(TempDir);
+/// The file of the objects that a move reads.
+const OBJECTS: &str = "source/objects.yaml";
 
 impl Site {
-    fn new(components: &[PathBuf], grants: &str, objects: &str) -> Self {
-        let site = Self(TempDir::new().unwrap());
-        fs::create_dir(site.path("plugins")).unwrap();
-        fs::create_dir(site.path("source")).unwrap();
-        fs::write(site.path("source/objects.yaml"), objects).unwrap();
-        if !grants.is_empty() {
-            fs::write(site.path("plugins/plugins.toml"), grants).unwrap();
-        }
-        for component in components {
-            let there = site.path("plugins").join(component.file_name().unwrap());
-            fs::copy(component, &there).unwrap();
-            let added = host(&["plugin", "add", "--grant", there.to_str().unwrap()]).output().unwrap();
-            assert!(added.status.success(), "{}", err(&added));
-        }
-        site
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
     fn run(&self, words: &[&str]) -> Output {
         let mut command = host(words);
-        command.current_dir(self.0.path());
+        command.current_dir(self.root());
         command.output().unwrap()
     }
 
@@ -116,7 +95,7 @@ fn faulty() -> PathBuf {
 // proves: T184
 #[test]
 fn replayed_move_needs_no_cluster_or_secrets() {
-    let site = Site::new(&[faulty()], "", HOSTS);
+    let site = Site::new(&[faulty()], "", OBJECTS, HOSTS);
     let lines = site.record(&[]);
     let text = fs::read_to_string(site.path("move.jsonl")).unwrap();
     assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
@@ -142,7 +121,7 @@ fn replayed_move_needs_no_cluster_or_secrets() {
 
 #[test]
 fn changed_rule_is_named_by_its_first_call() {
-    let site = Site::new(&[faulty()], "", HOSTS);
+    let site = Site::new(&[faulty()], "", OBJECTS, HOSTS);
     site.record(&[]);
     let changed = change_rule(&site, &faulty(), "credentials", "certificate");
     let output = site.replay(&changed, &[]);
@@ -159,7 +138,7 @@ fn changed_rule_is_named_by_its_first_call() {
 
 #[test]
 fn unrecorded_question_is_a_difference() {
-    let site = Site::new(&[faulty()], "", HOSTS);
+    let site = Site::new(&[faulty()], "", OBJECTS, HOSTS);
     site.record(&[]);
     let text = fs::read_to_string(site.path("move.jsonl")).unwrap();
     let asked = "\"kind\":\"Host\",\"namespace\":null";
@@ -178,7 +157,7 @@ fn unrecorded_question_is_a_difference() {
 
 #[test]
 fn calls_with_withheld_questions_are_unjudged() {
-    let site = Site::new(&[faulty()], "", HOSTS);
+    let site = Site::new(&[faulty()], "", OBJECTS, HOSTS);
     let mut lines = site.record(&[]);
     let mut withheld = 0;
     for call in lines.iter_mut().filter_map(|line| line.get_mut("call")?.as_object_mut()) {
@@ -196,7 +175,7 @@ fn calls_with_withheld_questions_are_unjudged() {
 // proves: T185
 #[test]
 fn report_about_hostile_answers_is_short() {
-    let site = Site::new(&[faulty()], "", HOSTS);
+    let site = Site::new(&[faulty()], "", OBJECTS, HOSTS);
     let mut lines = site.record(&[]);
     let is_relation = |line: &&Value| line["call"]["hook"] == "relate";
     let mut call = lines.iter().find(is_relation).unwrap().clone();
@@ -228,7 +207,7 @@ fn recorded_configuration_must_be_passed_again() {
     let grants = String::from_utf8(inspected.stdout).unwrap();
     let grants =
         format!("{}\nconfig = {{ defect = 'code' }}\n", grants.split_once("review it:\n\n").unwrap().1);
-    let site = Site::new(&[faulty()], &grants, HOSTS);
+    let site = Site::new(&[faulty()], &grants, OBJECTS, HOSTS);
     site.record(&[]);
     let recording = fs::read_to_string(site.path("move.jsonl")).unwrap();
     assert!(!recording.contains("defect"), "{recording}");
@@ -246,7 +225,7 @@ fn recorded_configuration_must_be_passed_again() {
 // proves: T185
 #[test]
 fn hostile_recordings_are_refused_by_line() {
-    let site = Site::new(&[faulty()], "", HOSTS);
+    let site = Site::new(&[faulty()], "", OBJECTS, HOSTS);
     site.record(&[]);
     let text = fs::read_to_string(site.path("move.jsonl")).unwrap();
     let (header, rest) = text.split_once('\n').unwrap();
@@ -279,7 +258,7 @@ fn hostile_recordings_are_refused_by_line() {
 
 #[test]
 fn killed_run_leaves_a_usable_recording() {
-    let site = Site::new(&[faulty()], "", HOSTS);
+    let site = Site::new(&[faulty()], "", OBJECTS, HOSTS);
     site.record(&[]);
     let text = fs::read_to_string(site.path("move.jsonl")).unwrap();
     let cut = text.trim_end().rfind('\n').unwrap() + 20;
@@ -292,7 +271,7 @@ fn killed_run_leaves_a_usable_recording() {
 
 #[test]
 fn recording_is_refused_before_anything_begins() {
-    let site = Site::new(&[faulty()], "", HOSTS);
+    let site = Site::new(&[faulty()], "", OBJECTS, HOSTS);
     fs::write(site.path("move.jsonl"), "mine").unwrap();
     let words = ["move", "--from-directory", "source", "--to-directory", "target", "--record", "move.jsonl"];
     let there = site.run(&[&words[..], &["--plugins", "plugins"]].concat());
@@ -308,7 +287,7 @@ fn recording_is_refused_before_anything_begins() {
 
 #[test]
 fn refused_run_leaves_no_recording() {
-    let site = Site::new(&[faulty()], "", HOSTS);
+    let site = Site::new(&[faulty()], "", OBJECTS, HOSTS);
     let words = ["move", "--from-directory", "missing", "--to-directory", "target", "--record", "move.jsonl"];
     for _ in 0..2 {
         let refused = site.run(&[&words[..], &["--plugins", "plugins"]].concat());
@@ -328,7 +307,7 @@ fn bundled_plugins_replay_metal3_example() {
     let objects: Vec<String> = files.map(|file| fs::read_to_string(file).unwrap()).collect();
     let grants = fs::read_to_string(bundled::root().join("plugins/plugins.toml")).unwrap();
     let grants = grants.replace("[plugins.metal3-endpoints]", "[plugins.metal3-endpoints]\nenabled = false");
-    let site = Site::new(bundled::components(), &grants, &objects.join("\n---\n"));
+    let site = Site::new(bundled::components(), &grants, OBJECTS, &objects.join("\n---\n"));
     let lines = site.record(&["--namespace", "metal3"]);
     let replayed = |name: &str| {
         let component = site.path("plugins").join(format!("{name}.wasm"));
