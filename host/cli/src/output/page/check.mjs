@@ -164,6 +164,8 @@ async function order(tab, name) {
 
 /** A button copies exactly the command that is shown, and selects it where there is no clipboard. */
 async function copy(tab, name) {
+  const wrong = await tab.evaluate(() => [...document.querySelectorAll(".command")].filter((one) => Boolean(one.querySelector(".copy")) === one.textContent.includes("characters left out")).length);
+  check(wrong === 0, `${name}: ${wrong} shortened commands have a button, or whole ones have none`);
   const commands = tab.locator(".next .command");
   if (!(await commands.count())) return;
   const shown = await commands.first().locator("code").textContent();

@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url";
 const CAPI = "cluster.x-k8s.io";
 const INFRASTRUCTURE = "infrastructure.cluster.x-k8s.io";
 export const MOVE = "pivot-host move --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -A";
+const SHORTENED = `${MOVE} --exclude a … 1999 characters left out … b`;
 export const PLAN = MOVE.replace(" move ", " plan ");
 /** A name that would be markup, a style and a script if the page let it. */
 export const HOSTILE = "</script><img src=x onerror=document.title='owned'> `kubectl delete ns x`";
@@ -79,7 +80,7 @@ const reported = (sign, text, title = "Report of a move") => ({ ...head(sign, te
 
 /** Scenes by name: what the program would write. */
 export const scenes = {
-  small: () => ({ head: head("good", "No problems."), files: false, plan: plan(1, 8) }),
+  small: () => ({ head: { ...head("good", "No problems."), next: [MOVE, SHORTENED] }, files: false, plan: plan(1, 8) }),
   clusters: () => ({ head: head("warn", "No problems; 1 risk accepted, 1 warning."), files: false, plan: plan(24, 9, { hostile: true }), accepted, warnings }),
   problems: () => ({ head: head("bad", "2 problems: a move would be refused. Solve what is listed, then plan again."), files: false, plan: plan(24, 9, { plan: { problems: [dangling] } }), accepted, warnings, findings: [...alike, stop] }),
   stopped: () => ({

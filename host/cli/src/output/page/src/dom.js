@@ -44,9 +44,13 @@ export function list(items, made, most = 20, style = "list") {
   return el("div", {}, box, more);
 }
 
-/** A command, and a button that copies it: exactly the characters that are shown. */
+/** Text that pivot-host writes in place of a part that is too long. A command without that part is another command. */
+const SHORTENED = / … \d+ characters left out … /;
+
+/** A command, and a button that copies it: exactly the characters that are shown. A shortened command has no button. */
 export function commandLine(command, before = "") {
   const code = el("code", {}, command);
+  if (SHORTENED.test(command)) return el("p", { class: "command" }, before && el("span", { class: "before" }, before), code);
   const told = el("span", { class: "unseen", role: "status" });
   const button = el("button", { type: "button", class: "copy", "aria-label": `Copy ${command}`, onclick: async () => {
     const done = await copied(code);
