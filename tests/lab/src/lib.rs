@@ -20,6 +20,7 @@
 //! | [`pki`] | certificates, including expired ones and those of users with few permissions |
 //! | [`process`] | child processes that never outlive the test |
 //! | [`kubeconfig`] | kubeconfigs for tools |
+//! | [`webhooks`] | webhooks of managers that run as plain processes |
 //!
 //! A lab that cannot start is a failed test, never a skipped one.
 
@@ -37,6 +38,7 @@ pub mod proxy;
 pub mod recording;
 pub mod registry;
 pub mod server;
+pub mod webhooks;
 
 pub use assets::{Assets, assets};
 pub use audit::Audit;
@@ -48,6 +50,7 @@ pub use proxy::{FaultProxy, Relay};
 pub use recording::Recording;
 pub use registry::Registry;
 pub use server::{Backup, Crds, Dump, Pair, Revision, Server, normalise, parse};
+pub use webhooks::WebhookEndpoint;
 
 use std::fmt::Display;
 use std::io::Write;
