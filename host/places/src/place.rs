@@ -256,6 +256,12 @@ impl PlaceError {
         matches!(self, Self::Forbidden(text) | Self::Invalid(text) if text.contains("admission webhook \""))
     }
 
+    /// Returns true if the API server could not call a webhook that its answer depends on. The texts are the API server's.
+    pub fn is_webhook_outage(&self) -> bool {
+        let texts = ["failed calling webhook \"", "conversion webhook for "];
+        matches!(self, Self::Unavailable(text) if texts.iter().any(|outage| text.contains(outage)))
+    }
+
     /// Returns the pause that the server asks for before the next request.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -57,6 +57,11 @@ pub(crate) fn of_stop(stop: &Stop, flags: &Both<Vec<String>>) -> Vec<Remedy> {
             "do what the webhook's message asks for; if it names an object that is gone, wait until its controller has noticed that"
                 .into(),
         ],
+        Failure::Place { side, error, .. } if error.is_webhook_outage() => {
+            let command = Kubectl::new(*side, ["get", "deployments", "-A"]);
+            let check = "check that the controller of the webhook runs, and that the API server reaches it: ";
+            vec![Remedy::kubectl(check, command, "")]
+        }
         Failure::Place { side, error: PlaceError::Forbidden(_), .. } => {
             vec![Remedy::GrantRights { side: *side }, Remedy::NameOtherUser { side: *side }]
         }

@@ -49,3 +49,20 @@ async fn webhooks_that_refuse_for_good_stop() {
     run::resume(stage.setup()).await.unwrap();
     assert!(stage.source.body(&cluster()).is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn unreachable_webhook_stops_before_the_pause() {
+    let stage = Stage::new();
+    let before = stage.source.body(&cluster());
+    stage.target.on_call(|verb, key| {
+        let text = "POST c: Internal error occurred: failed calling webhook \"validation.example.io\": connection refused";
+        let is_asked = verb.ends_with("create") && key.group_kind == cluster().group_kind;
+        is_asked.then(|| Fault::Before(PlaceError::Unavailable(text.into())))
+    });
+    let begun = Instant::now();
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::Unreachable, None), "{stop}");
+    assert!(stop.to_string().contains("failed calling webhook"), "{stop}");
+    assert!((10..20).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    assert_eq!(stage.source.body(&cluster()), before);
+}

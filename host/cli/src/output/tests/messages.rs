@@ -279,6 +279,14 @@ fn failures() -> String {
                 "admission webhook \"v.example.io\" denied the request: it is used".into(),
             ),
         },
+        Failure::Place {
+            side: Side::Target,
+            doing: "asking about".into(),
+            object: Some(Box::new(machine())),
+            error: PlaceError::Unavailable(
+                "Internal error occurred: failed calling webhook \"v.example.io\": connection refused".into(),
+            ),
+        },
         Failure::Unreachable {
             side: Side::Target,
             place: "https://10.0.0.1:6443".into(),

@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Patience until a place has answered for the first time: nothing is under way yet, and the address may be wrong. A request that is
 /// still in flight then is given up, too.
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
+/// Patience of a dry run with a webhook that the server can't call: its provider may not run at all.
+const WEBHOOK_PATIENCE: Duration = Duration::from_secs(10);
 /// When the first event says that a side has not answered yet, and how often it is repeated.
 const SILENCE_REPORTED_AFTER: Duration = Duration::from_secs(1);
 const SILENCE_REPORTED_EVERY: Duration = Duration::from_secs(3);
@@ -198,7 +200,7 @@ impl Handle {
         change: Change,
     ) -> Result<Object, PlaceError> {
         self.fence(change)?;
-        self.retry(|| self.place.create(kind, body, change)).await
+        self.retry_change(change, || self.place.create(kind, body, change)).await
     }
 
     /// See [`Handle::create`].
@@ -283,7 +285,15 @@ impl Handle {
         }
     }
 
-    pub(crate) async fn retry<T, F, Fut>(&self, mut request: F) -> Result<T, PlaceError>
+    pub(crate) async fn retry<T, F, Fut>(&self, request: F) -> Result<T, PlaceError>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, PlaceError>>,
+    {
+        self.retry_change(Change::Real, request).await
+    }
+
+    async fn retry_change<T, F, Fut>(&self, change: Change, mut request: F) -> Result<T, PlaceError>
     where
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<T, PlaceError>>,
@@ -303,6 +313,12 @@ impl Handle {
             if !matches!(answer, Err(PlaceError::Unavailable(_))) {
                 self.answered.store(true, Ordering::Relaxed);
             }
+            let patience = match &answer {
+                Err(error) if change == Change::DryRun && error.is_webhook_outage() => {
+                    patience.min(WEBHOOK_PATIENCE)
+                }
+                _ => patience,
+            };
             let error = match answer {
                 Err(error) if error.is_transient() && begun.elapsed() < patience => error,
                 other => {
