@@ -1,4 +1,4 @@
-//! Metal3's operators and CRDs, which come from no package registry: whether the lab has them.
+//! Metal3's operators, CRDs and webhooks, which come from no package registry: whether the lab has them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use crate::shell::{cache, root};
 const VARIABLE: &str = "PIVOT_HOST_METAL3";
 /// Names the folder in the lab's cache, by the commits of both operators.
 const VERSION: &str = include_str!("../../tests/lab/src/assets/metal3-version").trim_ascii();
-/// CRDs that may be next to the work tree.
-const CRDS: &str = "../shared/metal3-data/crds";
+/// CRDs and webhooks that may be next to the work tree.
+const DATA: &str = "../shared/metal3-data";
 const PROGRAMS: [&str; 2] = ["baremetal-operator", "capm3-manager"];
 /// Says which commits the tests expect, and where the lab looks for them.
 const PAGE: &str = "docs/maintainers.md";
@@ -21,15 +21,20 @@ pub(crate) fn missing() -> Option<String> {
     if std::env::var_os(VARIABLE).is_some() {
         return None;
     }
-    missing_in(&folder().ok()?)
+    missing_in(&folder().ok()?).or_else(|| missing_data("webhooks").ok()?)
 }
 
 /// Returns why tests do without the CRDs of Metal3 here; none if they have them.
 pub(crate) fn missing_crds() -> Result<Option<String>> {
-    let candidates = [folder()?.join("crds"), root()?.join(CRDS)];
+    missing_data("crds")
+}
+
+fn missing_data(name: &str) -> Result<Option<String>> {
+    let candidates = [folder()?.join(name), root()?.join(DATA).join(name)];
     let [first, _] = &candidates;
     let is_missing = !candidates.iter().any(|folder| folder.is_dir());
-    Ok(is_missing.then(|| format!("neither {} nor {CRDS} exists ({PAGE} describes them)", first.display())))
+    Ok(is_missing
+        .then(|| format!("neither {} nor {DATA}/{name} exists ({PAGE} describes them)", first.display())))
 }
 
 /// The folder that the variable names, or the one in the lab's cache.

@@ -1,16 +1,23 @@
 //! Obstacles to moving hosts are found before anything is paused: no plugin that knows them, or a host that is being worked on.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use pivot_lab::observer::{Log, Side};
 use pivot_lab::proxy::{Fault, Moment, Rule, Times};
-use pivot_lab::{Dump, Observer, say};
-use pivot_scenarios::state::{belongings, touched};
+use pivot_lab::{Dump, Observer, Server, say};
+use pivot_scenarios::state::{belongings, difference, touched};
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::companions::{ask_for_update, withdraw_update};
 use super::hosts;
 use super::plugins::Plugins;
-use super::world::{HOST, NAMESPACE, World};
+use super::world::{HOST, LIMIT, NAMESPACE, PAUSED, World, host, objects_of};
 
 const HOSTS: &str = "metal3-hosts";
 const MOVE: [&str; 5] = ["move", "-n", NAMESPACE, "--check-timeout", "5m"];
@@ -42,11 +49,67 @@ async fn refused(world: &mut World, unchanged: &Dump, plugins: Option<&Plugins>,
 
     let log = observer.finish_log().await.unwrap();
     assert_eq!(paused(&log), Vec::<String>::new());
-    assert_eq!(&world.until_quiet(Side::Source).await.unwrap(), unchanged);
+    assert_eq!(difference(unchanged, &world.until_quiet(Side::Source).await.unwrap()), "");
     assert_eq!(world.pair.target.dump(&[NAMESPACE]).await.unwrap().len(), 0);
     for server in [&world.pair.source, &world.pair.target] {
         assert_eq!(belongings(server).await.unwrap(), Vec::<String>::new());
     }
+}
+
+/// A firmware update that its operator has not made stops the move before anything is paused.
+pub(crate) async fn move_with_pending_firmware_is_refused(world: &mut World, plugins: &Plugins) {
+    ask_for_update(world, "u11").await.unwrap();
+    let unchanged = world.until_quiet(Side::Source).await.unwrap();
+    let reason = "host metal3/u11: its HostFirmwareComponents asks for a change that is not made yet";
+    refused(world, &unchanged, Some(plugins), 3, reason).await;
+    withdraw_update(world, "u11").await.unwrap();
+}
+
+/// A host from before its operator had this rule: the source stores it, and the target's webhook refuses its copy.
+pub(crate) async fn move_that_a_webhook_refuses_changes_nothing(world: &mut World, plugins: &Plugins) {
+    let spec = json!({"online": false, "disablePowerOff": true});
+    add_host_past_webhooks(&world.pair.source, "u22", spec).await.unwrap();
+    let unchanged = world.until_quiet(Side::Source).await.unwrap();
+    let reason = "node can't simultaneously have online set to false and have power off disabled";
+    refused(world, &unchanged, Some(plugins), 3, reason).await;
+    for (kind, name) in [(HOST, "u22"), ("Secret", "u22-bmc")] {
+        let objects = objects_of(&world.pair.source, kind).await.unwrap();
+        objects.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+}
+
+/// The target's operator hangs: its server can't call the webhooks of hosts.
+pub(crate) async fn move_to_a_hanging_operator_changes_nothing(world: &mut World, plugins: &Plugins) {
+    let unchanged = world.until_quiet(Side::Source).await.unwrap();
+    world.freeze_hosts_operator(Side::Target).unwrap();
+    let reason = "failed calling webhook \"baremetalhost.metal3.io\"";
+    refused(world, &unchanged, Some(plugins), 9, reason).await;
+    world.thaw_hosts_operator(Side::Target).unwrap();
+}
+
+/// Adds a paused host to the rack, while the server doesn't ask the webhooks of its operator.
+async fn add_host_past_webhooks(server: &Server, name: &str, spec: Value) -> Result<()> {
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(server.client());
+    let is_operators = |one: &&ValidatingWebhookConfiguration| {
+        one.webhooks.iter().flatten().any(|webhook| webhook.name == "baremetalhost.metal3.io")
+    };
+    let registered = configurations.list(&ListParams::default()).await?;
+    let found = registered.iter().find(is_operators).context("the operator's webhooks aren't registered")?;
+    configurations.delete(&found.name_any(), &DeleteParams::default()).await?;
+    let [mut host, secret] = host(name, json!({"rack": "two"}), spec);
+    host["metadata"]["annotations"] = json!({PAUSED: "for ever"});
+    // The server notices a moment later that the configuration is gone.
+    let start = Instant::now();
+    while let Err(refused) = server.apply_values(vec![host.clone()]).await {
+        ensure!(start.elapsed() < LIMIT, "{name} is always refused: {refused:#}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    server.apply_values(vec![secret]).await?;
+    let metadata = ObjectMeta { name: found.metadata.name.clone(), ..ObjectMeta::default() };
+    configurations
+        .create(&PostParams::default(), &ValidatingWebhookConfiguration { metadata, ..found.clone() })
+        .await?;
+    Ok(())
 }
 
 /// Moves to the target, with one more host.

@@ -8,6 +8,7 @@ use pivot_lab::{Observer, say};
 use pivot_scenarios::sampling::sample;
 use pivot_scenarios::state::{belongings, carried, dangling, difference, touched};
 
+use super::companions::compare_updates;
 use super::hosts;
 use super::plugins::Plugins;
 use super::world::{NAMESPACE, World};
@@ -52,6 +53,7 @@ async fn go(world: &mut World, plugins: &Plugins, from: Side, delay: Duration, r
     let flags = [&flags[..], record].concat();
     let ended = world.until_moved(from.other(), host.run(&flags)).await.unwrap();
     let report = ended.done().unwrap();
+    compare_updates(world, from.other()).await.unwrap();
     // The operators get time for mistakes.
     let after = world.until_quiet(from.other()).await.unwrap();
     let log = observer.finish_log().await.unwrap();

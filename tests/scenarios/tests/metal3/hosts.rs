@@ -6,7 +6,8 @@ use pivot_lab::observer::{Log, Side};
 use pivot_lab::{Dump, Rules};
 use serde_json::{Value, json};
 
-use super::world::{HOST, PAUSED};
+use super::companions::kept_status;
+use super::world::{DETACHED, HOST, PAUSED};
 
 /// The log lines of the operator's provisioner for commands that change a machine. Inspecting its state, registering it, adopting
 /// it and leaving it switched off are harmless.
@@ -62,10 +63,14 @@ pub(crate) fn exposed(log: &Log) -> Vec<String> {
     naked.map(|event| format!("{} without a status and without a pause", event.key)).collect()
 }
 
-/// What a provisioner was told to do to machines.
+/// What a provisioner was told to do to machines. To detach a host, the simulated one deletes its own record of the host.
 pub(crate) fn harm(log: &str) -> Vec<&str> {
-    let told = |line: &&str| HARM.iter().any(|words| line.contains(&format!("\"msg\":\"{words}\"")));
-    log.lines().filter(told).collect()
+    let says = |line: &str, words: &str| line.contains(&format!("\"msg\":\"{words}\""));
+    let detaches = |line: &str| {
+        let names = |host: &&str| line.contains(&format!("\"host\":\"{host}\""));
+        says(line, "deleting host") && DETACHED.iter().any(names)
+    };
+    log.lines().filter(|line| HARM.iter().any(|words| says(line, words)) && !detaches(line)).collect()
 }
 
 /// The promises for hosts in addition to those for all objects.
@@ -81,9 +86,12 @@ pub(crate) fn without_schemas(mut dump: Dump) -> Dump {
 }
 
 /// What must be the same for each host after a move: its state, that nothing was done to it, its inspection results, who uses it
-/// and who paused it.
+/// and who paused it. And what was done to its firmware, and which image is attached to it.
 pub(crate) fn kept(dump: &Dump) -> Dump {
     let hosts = dump.iter().filter(|(key, _)| key.kind == HOST);
+    let companions = dump
+        .iter()
+        .filter_map(|(key, object)| Some((key.clone(), kept_status(&key.kind, &object["status"])?)));
     let kept = |host: &Value| {
         let at = |pointer: &str| host.pointer(pointer).cloned().unwrap_or_default();
         said(json!({
@@ -99,7 +107,7 @@ pub(crate) fn kept(dump: &Dump) -> Dump {
             "pause": annotation(host, PAUSED),
         }))
     };
-    hosts.map(|(key, host)| (key.clone(), kept(host))).collect()
+    hosts.map(|(key, host)| (key.clone(), kept(host))).chain(companions).collect()
 }
 
 /// Without empty values: operators write a missing time as null, a copy omits it.

@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod caution;
 #[cfg(test)]
+mod companions;
+#[cfg(test)]
 mod contrast;
 #[cfg(test)]
 mod handover;

@@ -5,7 +5,11 @@ use pivot_lab::say;
 use pivot_scenarios::sampling::is_nightly;
 use tempfile::TempDir;
 
-use super::caution::{move_waits_for_an_inspected_host, move_without_working_plugin_is_refused};
+use super::caution::{
+    move_that_a_webhook_refuses_changes_nothing, move_to_a_hanging_operator_changes_nothing,
+    move_waits_for_an_inspected_host, move_with_pending_firmware_is_refused,
+    move_without_working_plugin_is_refused,
+};
 use super::contrast::clusterctl_succeeds_while_hosts_are_deprovisioned;
 use super::handover::hosts_keep_their_state_at_any_latency;
 use super::plugins::Plugins;
@@ -24,6 +28,9 @@ async fn moved_hosts_keep_their_state() {
 
     say("refusals");
     move_without_working_plugin_is_refused(&mut world, &plugins).await;
+    move_with_pending_firmware_is_refused(&mut world, &plugins).await;
+    move_that_a_webhook_refuses_changes_nothing(&mut world, &plugins).await;
+    move_to_a_hanging_operator_changes_nothing(&mut world, &plugins).await;
     say("a busy host");
     move_waits_for_an_inspected_host(&mut world, &plugins).await;
     say("latencies");

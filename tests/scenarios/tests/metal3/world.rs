@@ -21,6 +21,8 @@ use pivot_scenarios::secrets::mark_secret;
 use pivot_scenarios::state::ensure_no_secret_in_records;
 use serde_json::{Value, json};
 
+use super::companions::add_companions;
+
 pub(crate) const NAMESPACE: &str = "metal3";
 pub(crate) const HOST: &str = "BareMetalHost.metal3.io";
 /// The annotation that keeps the baremetal operator from a host.
@@ -34,11 +36,13 @@ const FREE: [&str; 3] = ["u17", "u18", "u19"];
 /// The free host that a person paused.
 const PAUSED_BY_USER: &str = "u19";
 const EXTERNAL: &str = "u20";
+/// A host of a machine and a free one that their users have detached from Ironic.
+pub(crate) const DETACHED: [&str; 2] = ["u15", "u18"];
 /// Hosts whose users want other firmware settings than the vendor's.
 const TUNED: [&str; 2] = ["u12", "u17"];
 
 /// A busy machine needs many times the usual half minute, and a limit that is not reached costs nothing.
-const LIMIT: Duration = Duration::from_mins(5);
+pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 /// Controllers are at rest if they report no work, and write nothing to objects or logs for this long.
 const QUIET: Duration = Duration::from_secs(1);
 /// Between two questions whether they are.
@@ -70,8 +74,8 @@ impl World {
             Managers::start(&pair.target, &options)
         )?;
         let operators = [
-            Metal3Operators::start(line.kubeconfig(), NAMESPACE).await?,
-            Metal3Operators::start(pair.target.kubeconfig(), NAMESPACE).await?,
+            Metal3Operators::start(&pair.source, line.kubeconfig(), NAMESPACE).await?,
+            Metal3Operators::start(&pair.target, pair.target.kubeconfig(), NAMESPACE).await?,
         ];
         let wires = [FaultProxy::start(&pair.source).await?, FaultProxy::start(&pair.target).await?];
         let kinds = pair.source.kinds().await?;
@@ -95,8 +99,20 @@ impl World {
         for name in TUNED {
             self.patch("HostFirmwareSettings.metal3.io", name, wanted.clone()).await?;
         }
+        add_companions(self).await?;
+        for name in DETACHED {
+            self.detach(name).await?;
+        }
         let pause = json!({"metadata": {"annotations": {PAUSED: MAINTENANCE}}});
         self.patch(HOST, PAUSED_BY_USER, pause).await
+    }
+
+    /// Detaches a host of the source, which must not be deleted by accident.
+    async fn detach(&self, name: &str) -> Result<()> {
+        let value = r#"{"deleteAction":"delay"}"#;
+        let patch = json!({"metadata": {"annotations": {"baremetalhost.metal3.io/detached": value}}});
+        self.patch(HOST, name, patch).await?;
+        self.until_status(name, "/status/operationalStatus", "detached").await
     }
 
     /// Adds another host to the rack of the source; its inspection takes a while.
@@ -152,10 +168,6 @@ impl World {
     async fn touch_what_waits(&self, side: Side) -> Result<Infallible> {
         let [clusters, data] = TOUCHED_KINDS.map(|kind| objects_of(self.server(side), kind));
         let (clusters, data) = (clusters.await?, data.await?);
-        let touch = async |api: &Api<DynamicObject>, name: &str| -> Result<()> {
-            annotate(api, name, &json!("")).await?;
-            annotate(api, name, &Value::Null).await
-        };
         loop {
             tokio::time::sleep(INTERVAL).await;
             let is_paused = |cluster: &DynamicObject| cluster.data["spec"]["paused"] == true;
@@ -188,6 +200,15 @@ impl World {
         self.operators[index(side)].log(Operator::Hosts)
     }
 
+    /// Stops a side's operator of hosts where it is.
+    pub(crate) fn freeze_hosts_operator(&self, side: Side) -> Result<()> {
+        self.operators[index(side)].freeze_hosts()
+    }
+
+    pub(crate) fn thaw_hosts_operator(&self, side: Side) -> Result<()> {
+        self.operators[index(side)].thaw_hosts()
+    }
+
     /// Waits until every host of the source is in its intended state and every Machine runs.
     async fn until_at_rest(&mut self) -> Result<()> {
         let hosts = objects_of(&self.pair.source, HOST).await?;
@@ -215,9 +236,13 @@ impl World {
 
     /// Waits until a host of the source is seen in a state.
     pub(crate) async fn until_state(&self, name: &str, wanted: &str) -> Result<()> {
+        self.until_status(name, "/status/provisioning/state", wanted).await
+    }
+
+    async fn until_status(&self, name: &str, field: &str, wanted: &str) -> Result<()> {
         let hosts = objects_of(&self.pair.source, HOST).await?;
         let start = Instant::now();
-        while state(&hosts.get(name).await?) != wanted {
+        while hosts.get(name).await?.data.pointer(field) != Some(&wanted.into()) {
             ensure!(start.elapsed() < LIMIT, "{name} is never {wanted}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -300,7 +325,7 @@ fn index(side: Side) -> usize {
 }
 
 /// A host with its credentials.
-fn host(name: &str, labels: Value, more: Value) -> [Value; 2] {
+pub(crate) fn host(name: &str, labels: Value, more: Value) -> [Value; 2] {
     let unit = name.trim_start_matches('u');
     let mut host = json!({
         "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
@@ -367,6 +392,12 @@ pub(crate) async fn objects_of(server: &Server, kind: &str) -> Result<Api<Dynami
 /// By which a copy is touched, so that its controller looks at it.
 const TOUCHED: &str = "lab/touched";
 const TOUCHED_KINDS: [&str; 2] = ["Cluster.cluster.x-k8s.io", "Metal3Data.infrastructure.cluster.x-k8s.io"];
+
+/// Changes an object and changes it back, so that its controller looks at it.
+pub(crate) async fn touch(api: &Api<DynamicObject>, name: &str) -> Result<()> {
+    annotate(api, name, &json!("")).await?;
+    annotate(api, name, &Value::Null).await
+}
 
 async fn annotate(api: &Api<DynamicObject>, name: &str, value: &Value) -> Result<()> {
     let patch = Patch::Merge(json!({"metadata": {"annotations": {TOUCHED: value}}}));
