@@ -1,19 +1,20 @@
 //! Objects to install in a cluster for the controller, or for an agent. Further permissions depend on the move: `pivot-host
 //! generate rbac` prints them.
 
+mod deployment;
+
 use pivot_core::objects::names::RECORD_NAMESPACE;
 use serde_json::{Value, json};
 
 use crate::definition::pivot_definition;
 use crate::resource::GROUP;
+use deployment::{DeploymentSettings, TLS_PATH, deployment_manifest, set_field};
 
 const CONTROLLER_NAME: &str = "pivot-host";
 const AGENT_NAME: &str = "pivot-host-agent";
 const CONFIG_MAPS: (&str, &str) = ("", "configmaps");
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 const RBAC: &str = "rbac.authorization.k8s.io";
-/// The user and group that the image runs as.
-const IMAGE_USER: u32 = 65_532;
 const HTTP_PORT: u16 = 8_080;
 /// For probes alone: other pods can't reach it, where network policies are enforced.
 const HEALTH_PORT: u16 = 8_081;
@@ -25,8 +26,6 @@ const READS_METRICS: &str = "pivot-host.io/reads-metrics";
 /// The memory of an agent, and of a controller, which holds answers of clusters of others: a part of it is what they may take.
 const AGENT_MEMORY_LIMIT: &str = "1Gi";
 const CONTROLLER_MEMORY_LIMIT: &str = "4Gi";
-/// Path at which the certificate is mounted.
-const TLS_PATH: &str = "/tls";
 
 /// Settings of an installation of the controller.
 #[derive(Clone, Debug)]
@@ -208,75 +207,6 @@ fn role_binding(within: Option<&str>, namespace: &str) -> Value {
         "roleRef": {"apiGroup": RBAC, "kind": role, "name": format!("{CONTROLLER_NAME}-controller")},
         "subjects": [{"kind": "ServiceAccount", "name": CONTROLLER_NAME, "namespace": namespace}],
     })
-}
-
-/// Settings of a Deployment.
-struct DeploymentSettings<'a> {
-    name: &'a str,
-    namespace: &'a str,
-    image: &'a str,
-    replicas: u32,
-    memory: &'a str,
-    /// Update strategy. Two pods of an agent would compete for its link.
-    strategy: &'a str,
-    args: Vec<String>,
-    env: Vec<Value>,
-    ports: Vec<Value>,
-    probes: Vec<(&'a str, Value)>,
-    /// The Secret with its certificate.
-    tls: Option<&'a str>,
-}
-
-fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
-    let labels = json!({"app.kubernetes.io/name": running.name});
-    let mut container = json!({
-        "name": running.name, "image": running.image, "args": running.args, "env": running.env,
-        "ports": running.ports,
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": running.memory}},
-        "securityContext": {
-            "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
-        },
-    });
-    let mut pod = json!({
-        "serviceAccountName": running.name,
-        // A move that stops partway rolls back if it can.
-        "terminationGracePeriodSeconds": 90,
-        "securityContext": {
-            "runAsNonRoot": true, "runAsUser": IMAGE_USER, "runAsGroup": IMAGE_USER, "fsGroup": IMAGE_USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-    });
-    for (probe, how) in &running.probes {
-        set_field(&mut container, probe, how.clone());
-    }
-    if let Some(secret) = running.tls {
-        set_field(
-            &mut container,
-            "volumeMounts",
-            json!([{"name": "tls", "mountPath": TLS_PATH, "readOnly": true}]),
-        );
-        set_field(
-            &mut pod,
-            "volumes",
-            json!([{"name": "tls", "secret": {"secretName": secret, "defaultMode": 0o440}}]),
-        );
-    }
-    set_field(&mut pod, "containers", json!([container]));
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": running.name, "namespace": running.namespace, "labels": labels},
-        "spec": {
-            "replicas": running.replicas, "selector": {"matchLabels": labels},
-            "strategy": {"type": running.strategy},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    })
-}
-
-fn set_field(object: &mut Value, name: &str, value: Value) {
-    if let Some(object) = object.as_object_mut() {
-        object.insert(name.to_owned(), value);
-    }
 }
 
 fn controller_deployment(installation: &ControllerInstallation) -> Value {
