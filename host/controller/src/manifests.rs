@@ -1,6 +1,7 @@
 //! Objects to install in a cluster for the controller, or for an agent. Further permissions depend on the move: `pivot-host
 //! generate rbac` prints them.
 
+mod availability;
 mod deployment;
 
 use pivot_core::objects::names::RECORD_NAMESPACE;
@@ -8,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::definition::pivot_definition;
 use crate::resource::GROUP;
+use availability::{deny_ingress, disruption_budget, pod_monitor};
+pub use deployment::Mounts;
 use deployment::{DeploymentSettings, TLS_PATH, deployment_manifest, set_field};
 
 const CONTROLLER_NAME: &str = "pivot-host";
@@ -15,6 +18,8 @@ const AGENT_NAME: &str = "pivot-host-agent";
 const CONFIG_MAPS: (&str, &str) = ("", "configmaps");
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 const RBAC: &str = "rbac.authorization.k8s.io";
+/// Path of the plugins in the image, and of those that are mounted over them.
+pub const PLUGINS_PATH: &str = "/plugins";
 const HTTP_PORT: u16 = 8_080;
 /// For probes alone: other pods can't reach it, where network policies are enforced.
 const HEALTH_PORT: u16 = 8_081;
@@ -42,6 +47,10 @@ pub struct ControllerInstallation {
     pub also_copy: Vec<String>,
     /// Namespaces whose agents may have Pivots created. Only there, the controller may create any.
     pub accept_returns: Vec<String>,
+    /// Plugins and the trust file, if they aren't those of the image.
+    pub mounts: Mounts,
+    /// Whether to add a PodMonitor, whose kind only clusters with Prometheus's operator have.
+    pub pod_monitor: bool,
 }
 
 /// The agents that a controller accepts.
@@ -86,6 +95,7 @@ pub fn controller_manifests(installation: &ControllerInstallation) -> Vec<Value>
         ),
         role_binding(Some(namespace), namespace),
         controller_deployment(installation),
+        disruption_budget(CONTROLLER_NAME, namespace),
         network_policy(installation),
     ];
     let records = record_access(
@@ -103,7 +113,8 @@ pub fn controller_manifests(installation: &ControllerInstallation) -> Vec<Value>
         AcceptedAgents::None => None,
         AcceptedAgents::Invitation(_) | AcceptedAgents::Secret(_) => Some(agents_service(namespace)),
     };
-    objects.chain(service).collect()
+    let monitor = installation.pod_monitor.then(|| pod_monitor(CONTROLLER_NAME, namespace));
+    objects.chain(service).chain(monitor).collect()
 }
 
 /// Returns permissions of an account in the namespace of leases and records of moves. Nothing else is in it, so that the role
@@ -210,8 +221,16 @@ fn role_binding(within: Option<&str>, namespace: &str) -> Value {
 }
 
 fn controller_deployment(installation: &ControllerInstallation) -> Value {
-    let ControllerInstallation { image, namespace, replicas, agents, also_copy, accept_returns } =
-        installation;
+    let ControllerInstallation {
+        image,
+        namespace,
+        replicas,
+        agents,
+        also_copy,
+        accept_returns,
+        mounts,
+        pod_monitor: _,
+    } = installation;
     // A container that is started again is the only one of its pod, and leads at once if the one before it did.
     let identity = format!("$({POD_UID})");
     let own = [
@@ -222,7 +241,7 @@ fn controller_deployment(installation: &ControllerInstallation) -> Value {
         "--lease-identity",
         &identity,
         "--plugins",
-        "/plugins",
+        PLUGINS_PATH,
         "--listen",
     ]
     .map(str::to_owned);
@@ -259,6 +278,7 @@ fn controller_deployment(installation: &ControllerInstallation) -> Value {
         env: vec![json!({"name": POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}})],
         probes: vec![("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))],
         tls,
+        mounts,
     })
 }
 
@@ -276,6 +296,8 @@ pub struct AgentInstallation {
     /// Whether runs take leases in the agent's cluster. Moves out of the cluster do, and so does an agent that finishes moves
     /// alone.
     pub takes_leases: bool,
+    /// Plugins and the trust file, if they aren't those of the image.
+    pub mounts: Mounts,
 }
 
 /// The credentials with which an agent calls its controller.
@@ -287,22 +309,22 @@ pub enum AgentCredentials {
     Invited {
         /// Name of the Secret.
         secret: String,
-        /// Data of the Secret.
-        data: Value,
+        /// Data of the Secret. None if the cluster has the Secret already.
+        data: Option<Value>,
     },
 }
 
 /// Returns the objects of an agent, in the order in which they are applied. Its permissions are left out, because they depend on
 /// the move.
 pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
-    let AgentInstallation { image, namespace, credentials, arguments, takes_leases } = installation;
+    let AgentInstallation { image, namespace, credentials, arguments, takes_leases, mounts } = installation;
     let (shown, own, tls) = match credentials {
         AgentCredentials::Mounted(secret) => {
             (["--tls".to_owned(), TLS_PATH.to_owned()], Vec::new(), Some(&**secret))
         }
         AgentCredentials::Invited { secret, data } => (
             ["--credentials".to_owned(), format!("{namespace}/{secret}")],
-            credential_manifests(namespace, secret, data).to_vec(),
+            credential_manifests(namespace, secret, data.as_ref()),
             None,
         ),
     };
@@ -324,22 +346,25 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
         ports: Vec::new(),
         probes: Vec::new(),
         tls,
+        mounts,
     });
     let locks = (*takes_leases).then_some(LEASES);
     let resources: Vec<_> = [CONFIG_MAPS].into_iter().chain(locks).collect();
     let records = record_access(AGENT_NAME, AGENT_NAME, namespace, &resources);
     let objects =
         [namespace_manifest(namespace), service_account(AGENT_NAME, namespace)].into_iter().chain(own);
-    objects.chain(records).chain([agent]).collect()
+    objects.chain(records).chain([agent, deny_ingress(AGENT_NAME, namespace)]).collect()
 }
 
 /// Returns the Secret of an invited agent, with permission to update it.
-fn credential_manifests(namespace: &str, secret: &str, data: &Value) -> [Value; 3] {
+fn credential_manifests(namespace: &str, secret: &str, data: Option<&Value>) -> Vec<Value> {
     let metadata = |name: &str| json!({"name": name, "namespace": namespace});
     let mut rule = policy_rule("", &["secrets"], &["get", "patch"]);
     set_field(&mut rule, "resourceNames", json!([secret]));
-    [
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata(secret), "data": data}),
+    let stored = data.map(
+        |data| json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata(secret), "data": data}),
+    );
+    let access = [
         json!({
             "apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata(secret), "rules": [rule],
         }),
@@ -348,7 +373,8 @@ fn credential_manifests(namespace: &str, secret: &str, data: &Value) -> [Value; 
             "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": secret},
             "subjects": [{"kind": "ServiceAccount", "name": AGENT_NAME, "namespace": namespace}],
         }),
-    ]
+    ];
+    stored.into_iter().chain(access).collect()
 }
 
 #[cfg(test)]
@@ -362,6 +388,7 @@ mod tests {
             credentials: AgentCredentials::Mounted("tls".to_owned()),
             arguments: Vec::new(),
             takes_leases,
+            mounts: Mounts::default(),
         })
     }
 
@@ -375,6 +402,8 @@ mod tests {
             agents: AcceptedAgents::None,
             also_copy: Vec::new(),
             accept_returns: Vec::new(),
+            mounts: Mounts::default(),
+            pod_monitor: false,
         });
         let both = ["configmaps", "leases"];
         for (objects, expected) in [(controller, &both[..]), (agent(true), &both), (agent(false), &both[..1])]
@@ -398,6 +427,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn mounted_files_are_required_and_read_only() {
+        let mounts = Mounts {
+            plugins: Some(("claim".to_owned(), PLUGINS_PATH.to_owned())),
+            trust: Some("trusted".to_owned()),
+        };
+        let objects = agent_manifests(&AgentInstallation {
+            image: "i".to_owned(),
+            namespace: "own".to_owned(),
+            credentials: AgentCredentials::Invited { secret: "invited".to_owned(), data: None },
+            arguments: Vec::new(),
+            takes_leases: true,
+            mounts,
+        });
+        assert!(objects.iter().all(|object| object["kind"] != "Secret"));
+        let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+        let pod = &deployment["spec"]["template"]["spec"];
+        let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path, "readOnly": true});
+        let expected = json!([mount("plugins", "/plugins"), mount("trust", "/etc/pivot-host")]);
+        assert_eq!(pod["containers"][0]["volumeMounts"], expected);
+        let expected = json!([
+            {"name": "plugins", "persistentVolumeClaim": {"claimName": "claim", "readOnly": true}},
+            {"name": "trust", "configMap": {"name": "trusted"}},
+        ]);
+        assert_eq!(pod["volumes"], expected);
+    }
+
     // proves: T183
     #[test]
     fn controller_creates_pivots_in_accepted_namespaces_only() {
@@ -409,6 +465,8 @@ mod tests {
                 agents: AcceptedAgents::Secret("tls".to_owned()),
                 also_copy: Vec::new(),
                 accept_returns: accept_returns.iter().map(|name| (*name).to_owned()).collect(),
+                mounts: Mounts::default(),
+                pod_monitor: false,
             })
         };
         let creators = |objects: &[Value]| {
