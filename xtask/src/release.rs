@@ -5,6 +5,7 @@ mod archive;
 mod crates;
 mod cross;
 mod deployment;
+mod files;
 mod image;
 mod krew;
 mod licences;
@@ -63,7 +64,7 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the files beside the archives, and returns the names of all.
+/// Writes the files next to the archives, and returns the names of all.
 fn publish(out: &Path, archives: &[Archive], url: Option<&str>, key: Option<&Path>) -> Result<Vec<String>> {
     let mut files: Vec<String> = archives.iter().map(Archive::file_name).collect();
     files.push(oci::write(archives, out)?);
@@ -88,6 +89,10 @@ pub(crate) fn of_tested() -> Result<()> {
     // A tenth of it is the program, the rest is for debuggers.
     must(Command::new("strip").arg("-o").args([&program, &tested]))?;
     let files = target()?.join("release-files");
+    // Older files would be checked, too.
+    if files.exists() {
+        fs::remove_dir_all(&files).with_context(|| format!("remove {}", files.display()))?;
+    }
     let archives = [archive::write(&program, &program, &tested_triple()?, FASTEST, &files)?];
     let key = make_key(&out)?;
     publish(&files, &archives, Some("https://releases.example.com/v1"), Some(&key))?;

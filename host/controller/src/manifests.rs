@@ -47,7 +47,7 @@ pub struct ControllerInstallation {
     pub also_copy: Vec<String>,
     /// Namespaces whose agents may have Pivots created. Only there, the controller may create any.
     pub accept_returns: Vec<String>,
-    /// Plugins and the trust file, if they aren't those of the image.
+    /// Files that replace plugins and trust file of the image.
     pub mounts: Mounts,
     /// Whether to add a PodMonitor, whose kind only clusters with Prometheus's operator have.
     pub pod_monitor: bool,
@@ -296,7 +296,7 @@ pub struct AgentInstallation {
     /// Whether runs take leases in the agent's cluster. Moves out of the cluster do, and so does an agent that finishes moves
     /// alone.
     pub takes_leases: bool,
-    /// Plugins and the trust file, if they aren't those of the image.
+    /// Files that replace plugins and trust file of the image.
     pub mounts: Mounts,
 }
 

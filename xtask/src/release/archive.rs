@@ -7,23 +7,22 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::files::{VERSION, commit_time, copy, put, sha256, tar_command};
 use super::part::Parts;
-use super::sums::sha256;
 use super::{deployment, licences, linked, sbom};
 use crate::plugins;
 use crate::shell::{must, root, said, say, target};
 
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The names under which kubectl and clusterctl call the program.
 pub(super) const LINKS: [&str; 3] = ["kubectl-pivot", "clusterctl-pivot", "kubectl_complete-pivot"];
-/// Where each shell looks for completions; bash by the name of the command.
+/// Paths at which each shell finds completions; bash by the name of the command.
 pub(super) const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/pivot-host"),
     ("zsh", "share/zsh/site-functions/_pivot-host"),
     ("fish", "share/fish/vendor_completions.d/pivot-host.fish"),
 ];
 pub(super) const MANUAL: &str = "share/man";
-/// Where the archive is unpacked, below the root directory.
+/// Folder into which the archive is unpacked, below the root directory.
 pub(super) const PREFIX: &str = "usr/local";
 pub(super) const PLUGINS: &str = "share/pivot-host/plugins";
 /// Folder of charts and bases for kustomize.
@@ -34,11 +33,11 @@ pub(super) const CONTRACT: &str = "share/pivot-host/wit";
 pub(super) const DOCUMENTS: &str = "share/doc/pivot-host";
 /// A vendor who has only the archive can follow this page.
 pub(super) const VENDORS_PAGE: &str = "docs/go-plugin.md";
-/// Its documents: those of the work tree, and those that are written here.
+/// Documents of the work tree.
 const COPIED: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE", VENDORS_PAGE];
 pub(super) const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
 pub(super) const PARTS: &str = "sbom.cdx.json";
-/// How the names of those of plugins end.
+/// Ending of the lists of plugins.
 pub(super) const PARTS_OF_PLUGIN: &str = "cdx.json";
 
 /// Returns the folder into which a release installs the bundled plugins.
@@ -160,13 +159,6 @@ fn list(name: &str, version: &str, file: &Path, parts: &Parts) -> Result<String>
     Ok(sbom::document(parts, &sbom::About { name, version, time: &time, sha256: &sha256 }))
 }
 
-/// When the sources were committed.
-pub(super) fn commit_time(format: &str) -> Result<String> {
-    let mut log = Command::new("git");
-    log.args(["log", "-1", "--format=%cd", &format!("--date=format-local:{format}")]);
-    Ok(said(log.env("TZ", "UTC").current_dir(root()?))?.trim().to_owned())
-}
-
 fn pack(trees: &Path, name: &str, compression: &str, out: &Path) -> Result<PathBuf> {
     let mut changed = Command::new("git");
     changed.args(["status", "--porcelain", "--untracked-files=no"]).current_dir(root()?);
@@ -180,24 +172,4 @@ fn pack(trees: &Path, name: &str, compression: &str, out: &Path) -> Result<PathB
     tar.arg(format!("--use-compress-program={compression}")).arg("--directory").arg(trees).arg(name);
     must(&mut tar)?;
     Ok(archive)
-}
-
-/// Returns a command that packs files into an archive. The same files give the same bytes.
-pub(super) fn tar_command(archive: &Path) -> Result<Command> {
-    let mut tar = Command::new("tar");
-    tar.args(["--create", "--format=ustar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
-    tar.args(["--mode=u+rwX,go+rX,go-w", &format!("--mtime=@{}", commit_time("%s")?), "--file"]);
-    tar.arg(archive);
-    Ok(tar)
-}
-
-pub(super) fn put(path: &Path, text: &str) -> Result<()> {
-    fs::create_dir_all(path.parent().context("a file lies in a folder")?)?;
-    fs::write(path, text).with_context(|| format!("write {}", path.display()))
-}
-
-pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
-    fs::copy(from, to).with_context(|| format!("copy {} to {}", from.display(), to.display()))?;
-    Ok(())
 }

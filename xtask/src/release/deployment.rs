@@ -2,16 +2,15 @@
 //! can't differ from it.
 
 mod chart;
+mod manifests;
 mod template;
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::Result;
 
-use super::archive::{VERSION, put};
-use crate::shell::said;
-use template::split_documents;
+use super::files::{VERSION, put};
+use manifests::{print_manifests, split_documents};
 
 /// Image of the bases, whose name users replace. No registry has it.
 const PLACEHOLDER_IMAGE: &str = "registry.example.com/pivot-host";
@@ -32,14 +31,15 @@ pub(super) fn write(program: &Path, folder: &Path) -> Result<()> {
     chart::write_agent(program, &charts.join("pivot-host-agent"))?;
     let image = format!("{PLACEHOLDER_IMAGE}:{VERSION}");
     let bases = folder.join("kustomize");
-    let controller = printed(program, &["controller", "--image", &image])?;
+    let controller = print_manifests(program, &["controller", "--image", &image])?;
     write_base(&bases.join("controller"), &controller)?;
-    let monitored = printed(program, &["controller", "--image", &image, "--pod-monitor"])?;
-    let monitor = split_documents(&monitored).into_iter().filter(|one| one.contains("\nkind: PodMonitor\n"));
+    let with_monitor = print_manifests(program, &["controller", "--image", &image, "--pod-monitor"])?;
+    let monitor =
+        split_documents(&with_monitor).into_iter().filter(|one| one.contains("\nkind: PodMonitor\n"));
     write_base(&bases.join("pod-monitor"), &monitor.collect::<String>())?;
     let agent = ["agent", "--image", &image, "--invitation", "pivot-host-agent-credentials"];
     let call = ["--call", "pivot.example.com:8443", "--allow-namespace", "example"];
-    write_base(&bases.join("agent"), &printed(program, &[&agent[..], &call].concat())?)
+    write_base(&bases.join("agent"), &print_manifests(program, &[&agent[..], &call].concat())?)
 }
 
 fn write_base(folder: &Path, manifests: &str) -> Result<()> {
@@ -47,9 +47,4 @@ fn write_base(folder: &Path, manifests: &str) -> Result<()> {
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- manifests.yaml\n";
     put(&folder.join("kustomization.yaml"), &format!("{ABOUT_BASES}{base}"))?;
     put(&folder.join("manifests.yaml"), manifests)
-}
-
-/// Returns the manifests that the program prints.
-fn printed(program: &Path, words: &[&str]) -> Result<String> {
-    said(Command::new(program).arg("generate").args(words))
 }

@@ -7,9 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::archive::{Archive, DOCUMENTS, LICENCES, PLUGINS, VERSION, copy, put, tar_command};
+use super::archive::{Archive, DOCUMENTS, LICENCES, PLUGINS};
+use super::files::{VERSION, copy, put, sha256, tar_command};
 use super::place::copy_folder;
-use super::sums::sha256;
 use crate::shell::{must, target};
 
 /// Name of the manifest. krew requires the name of the plugin.

@@ -8,9 +8,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::archive::{Archive, CONTAINERFILE, VERSION, commit_time, put, tar_command};
+use super::archive::{Archive, CONTAINERFILE};
+use super::files::{VERSION, commit_time, put, sha256, tar_command};
 use super::image::Image;
-use super::sums::sha256;
 use crate::shell::{must, said, say, target};
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -90,13 +90,13 @@ fn put_blob(layout: &Path, media_type: &str, file: &Path) -> Result<Value> {
 }
 
 /// An image that was read from a layout and unpacked.
-pub(super) struct Unpacked {
+pub(super) struct UnpackedImage {
     pub(super) user: String,
     pub(super) program: String,
 }
 
 /// Unpacks the image of an architecture into a root directory, as a container engine does.
-pub(super) fn unpack(file: &Path, architecture: &str, root: &Path) -> Result<Unpacked> {
+pub(super) fn unpack(file: &Path, architecture: &str, root: &Path) -> Result<UnpackedImage> {
     let layout = root.with_extension("layout");
     fs::create_dir_all(&layout)?;
     must(Command::new("tar").arg("--extract").arg("--file").arg(file).arg("--directory").arg(&layout))?;
@@ -122,7 +122,7 @@ pub(super) fn unpack(file: &Path, architecture: &str, root: &Path) -> Result<Unp
         Command::new("tar").args(["--extract", "--gzip", "--file"]).arg(&layer).arg("--directory").arg(root),
     )?;
     fs::remove_dir_all(&layout)?;
-    Ok(Unpacked { user: text("/config/User")?, program: text("/config/Entrypoint/0")? })
+    Ok(UnpackedImage { user: text("/config/User")?, program: text("/config/Entrypoint/0")? })
 }
 
 fn entry_of(index: &Value, is_wanted: impl Fn(&&Value) -> bool) -> Result<Value> {

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::archive::{VERSION, put};
-use super::sums::{SUMS, sha256};
+use super::files::{VERSION, put, sha256};
+use super::sums::SUMS;
 use crate::shell::{root, said, shown};
 
 /// Signature of the checksums, as openssl writes it.
@@ -22,7 +22,7 @@ pub(super) const PROVENANCE: &str = "provenance.sigstore.json";
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 const STATEMENT: &str = "application/vnd.in-toto+json";
 const BUILD_TYPE: &str = "https://pivot-host.io/release/v1";
-/// Whoever has the key built the files: no service vouches for it.
+/// The owner of the key built the files: no service vouches for it.
 const BUILDER: &str = "https://pivot-host.io/release/holder-of-the-key";
 
 /// Signs the checksums and the provenance of files of a folder.

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::archive::put;
+use super::files::put;
 use crate::shell::said;
 
 /// Name of the file with the checksums.
@@ -15,11 +15,4 @@ pub(super) const SUMS: &str = "SHA256SUMS";
 pub(super) fn write(folder: &Path, files: &[String]) -> Result<()> {
     let sums = said(Command::new("sha256sum").args(files).current_dir(folder))?;
     put(&folder.join(SUMS), &sums)
-}
-
-/// Returns the digest of a file.
-pub(super) fn sha256(file: &Path) -> Result<String> {
-    let line = said(Command::new("sha256sum").arg("--binary").arg(file))?;
-    let (digest, _) = line.split_once(' ').context("sha256sum prints a digest")?;
-    Ok(digest.to_owned())
 }

@@ -9,9 +9,10 @@ use anyhow::{Context, Result, bail};
 
 use super::archive::{
     Archive, COMPLETIONS, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN, PLUGINS,
-    PREFIX, VENDORS_PAGE, VERSION, architecture_of, installed_plugins,
+    PREFIX, VENDORS_PAGE, architecture_of, installed_plugins,
 };
 use super::cross;
+use super::files::VERSION;
 use super::oci;
 use super::place::{Place, copy_folder};
 use super::sums::SUMS;
@@ -54,7 +55,7 @@ fn run_one(
     is_complete(&prefix, &empty)?;
     moves(&empty, &installed_plugins())?;
     finds_servers_by_name(&empty)?;
-    say("== Trying its image: nothing can be written, and the user is nobody");
+    say("== Trying its image: nothing can be written, and the user isn't root");
     let root = trials.join("container");
     fs::create_dir_all(&root)?;
     let image = oci::unpack(image, &archive.architecture, &root)?;

@@ -1,4 +1,4 @@
-//! Objects beside a Deployment: they keep a replica at work, let Prometheus find it, and keep other pods away.
+//! Objects next to a Deployment: they keep a replica at work, let Prometheus find it, and keep other pods away.
 
 use serde_json::{Value, json};
 

@@ -170,9 +170,7 @@ async fn bases_are_the_printed_objects() {
     let kustomize = assets().await.unwrap().kustomize().await.unwrap();
     let invited = format!("{AGENT} --invitation pivot-host-agent-credentials");
     for (base, command) in [("controller", CONTROLLER), ("agent", &invited)] {
-        let overlay = format!(
-            "resources: [base]\nimages:\n- name: registry.example.com/pivot-host\n  newName: example.com/pivot-host\n  newTag: v1\n"
-        );
+        let overlay = "resources: [base]\nimages:\n- name: registry.example.com/pivot-host\n  newName: example.com/pivot-host\n  newTag: v1\n";
         fs::create_dir_all(folder.path(base)).unwrap();
         fs::write(folder.path(&format!("{base}/kustomization.yaml")), overlay).unwrap();
         let from = installed(&format!("share/pivot-host/kustomize/{base}"));

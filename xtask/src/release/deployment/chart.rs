@@ -6,11 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::super::archive::{VERSION, put};
-use super::printed;
-use super::template::{
-    quote_values, replace_below, replace_once, split_documents, wrap_item, wrap_key, wrap_lines,
-};
+use super::super::files::{VERSION, put};
+use super::manifests::{print_manifests, split_documents};
+use super::template::{quote_values, replace_below, replace_once, wrap_item, wrap_key, wrap_lines};
 use crate::shell::root;
 
 /// Sources of the parts that aren't made from manifests, one folder a chart.
@@ -23,7 +21,7 @@ const IMAGE: &str = "{{ $.Values.image }}";
 const CLAIM: &str = "{{ $.Values.plugins.claim }}";
 const TRUST: &str = "{{ $.Values.trust.configMap }}";
 /// The program reads these, so that they are values instead of expressions.
-const COPIED: &str = "Secret/placeholder/*:placeholder=a";
+const ALSO_COPY: &str = "Secret/placeholder/*:placeholder=a";
 const CALL: &str = "placeholder.invalid:1";
 const ALONE_AFTER: &str = "77s";
 /// The namespace of leases and records. It outlives a chart, as records do.
@@ -40,17 +38,12 @@ metadata:
 ";
 
 pub(super) fn write_controller(program: &Path, folder: &Path) -> Result<()> {
-    let common = ["controller", "--image", IMAGE, "--namespace", NAMESPACE, "--also-copy", COPIED];
+    let common = ["controller", "--image", IMAGE, "--namespace", NAMESPACE, "--also-copy", ALSO_COPY];
     let common =
         [&common[..], &["--plugins-claim", CLAIM, "--trust-config-map", TRUST, "--pod-monitor"]].concat();
     let returns = ["--accept-returns", ITEM];
-    let print = |agents: &[&str]| printed(program, &[&common[..], agents].concat());
+    let print = |agents: &[&str]| print_manifests(program, &[&common[..], agents].concat());
     let invited = print(&[&["--agents-host", ITEM], &returns[..]].concat())?;
-    let invited = invited.replacen(
-        &format!("        - --agents-host\n        - \"{ITEM}\"\n"),
-        &format!("        - --agents-host\n        - \"{ITEM}\" # host\n"),
-        1,
-    );
     let other = print(&[&["--agents-secret", "{{ $.Values.agents.secret }}"], &returns[..]].concat())?;
     let branches = [
         ("if $.Values.agents.hosts", invited),
@@ -68,20 +61,7 @@ pub(super) fn write_controller(program: &Path, folder: &Path) -> Result<()> {
             "Deployment" => {
                 let (text, defaults) = edit_deployment(&document)?;
                 resources = defaults;
-                let text =
-                    replace_once(&text, "\n  replicas: 2\n", "\n  replicas: {{ $.Values.replicas }}\n")?;
-                let text = replace_once(&text, COPIED, &format!("\"{ITEM}\""))?;
-                let item = format!("- \"{ITEM}\"");
-                let text = wrap_lines(&text, &["- --also-copy", &item], "range $.Values.alsoCopy")?;
-                let text = mount(&text)?;
-                match text.contains("- --agents\n") {
-                    true => {
-                        let lines = ["- --accept-returns", &item];
-                        let text = wrap_lines(&text, &lines, "range $.Values.acceptReturns")?;
-                        repeat_hosts(&text)?
-                    }
-                    false => text,
-                }
+                edit_controller(&text)?
             }
             _ if document.contains(&format!("\n  namespace: \"{ITEM}\"\n")) => {
                 wrap_document(&document, "range $.Values.acceptReturns")
@@ -101,14 +81,26 @@ pub(super) fn write_controller(program: &Path, folder: &Path) -> Result<()> {
     write_chart(folder, &format!("{checks}{text}"), &resources)
 }
 
-/// Repeats the flag of hosts for invited agents.
-fn repeat_hosts(text: &str) -> Result<String> {
-    let marked = format!("- \"{ITEM}\" # host");
-    if !text.contains(&marked) {
-        return Ok(text.to_owned());
+/// Takes the arguments and mounts of the controller from the values.
+fn edit_controller(deployment: &str) -> Result<String> {
+    let text = replace_once(deployment, "\n  replicas: 2\n", "\n  replicas: {{ $.Values.replicas }}\n")?;
+    let mut text = replace_once(&text, ALSO_COPY, &format!("\"{ITEM}\""))?;
+    for (flag, values) in [
+        ("--also-copy", "$.Values.alsoCopy"),
+        ("--agents-host", "$.Values.agents.hosts"),
+        ("--accept-returns", "$.Values.acceptReturns"),
+    ] {
+        // Only some branches have the flags about agents.
+        if text.contains(&format!("- {flag}\n")) {
+            text = repeat_flag(&text, flag, values)?;
+        }
     }
-    let text = wrap_lines(text, &["- --agents-host", &marked], "range $.Values.agents.hosts")?;
-    replace_once(&text, " # host", "")
+    mount(&text)
+}
+
+/// Repeats a flag for each value of a list.
+fn repeat_flag(text: &str, flag: &str, values: &str) -> Result<String> {
+    wrap_lines(text, &[&format!("- {flag}"), &format!("- \"{ITEM}\"")], &format!("range {values}"))
 }
 
 pub(super) fn write_agent(program: &Path, folder: &Path) -> Result<()> {
@@ -117,12 +109,11 @@ pub(super) fn write_agent(program: &Path, folder: &Path) -> Result<()> {
     let target = ["--allow-return", "--finish-alone-after", ALONE_AFTER, "--plugins", "/plugins", "--strict"];
     let mounts = ["--plugins-claim", CLAIM, "--trust-config-map", TRUST];
     let print = |secret: [&str; 2], role: &[&[&str]]| {
-        printed(program, &[&common[..], &secret, &role.concat()].concat())
+        print_manifests(program, &[&common[..], &secret, &role.concat()].concat())
     };
     let (invited, other) =
         (["--invitation", "{{ $.Values.invitation }}"], ["--secret", "{{ $.Values.secret }}"]);
-    let roles: [&[&[&str]]; 2] = [&[&["--role", "source"]], &[&target, &mounts]];
-    let [source, target] = roles;
+    let (source, target): (&[&[&str]], &[&[&str]]) = (&[&["--role", "source"]], &[&target, &mounts]);
     let branches = [
         ("if and (eq $.Values.role \"source\") $.Values.invitation", print(invited, source)?),
         ("else if eq $.Values.role \"source\"", print(other, source)?),
@@ -134,24 +125,12 @@ pub(super) fn write_agent(program: &Path, folder: &Path) -> Result<()> {
         "Deployment" => {
             let (text, defaults) = edit_deployment(&document)?;
             resources = defaults;
-            let text = replace_once(&text, CALL, "\"{{ $.Values.call }}\"")?;
-            let item = format!("- \"{ITEM}\"");
-            let text = wrap_lines(&text, &["- --allow-namespace", &item], "range $.Values.allowNamespaces")?;
-            let text = wrap_lines(&text, &["- --keep-answering"], "if $.Values.keepAnswering")?;
-            if text.contains("- source\n") {
-                return Ok(text);
-            }
-            let text = wrap_lines(&text, &["- --allow-return"], "if $.Values.allowReturn")?;
-            let after = format!("- {ALONE_AFTER}");
-            let lines = ["- --finish-alone-after", &after, "- --plugins", "- /plugins", "- --strict"];
-            let text = wrap_lines(&text, &lines, "if $.Values.finishAloneAfter")?;
-            let text = replace_once(&text, ALONE_AFTER, "\"{{ $.Values.finishAloneAfter }}\"")?;
-            mount(&text)
+            edit_agent(&text)
         }
         // The permission for leases, which only some agents need.
         "Role" if document.contains(RECORDS) && document.contains("\n  - leases\n") => {
-            let (at, needs) = ("- apiGroups:\n  - coordination.k8s.io\n", NEEDS_LEASES);
-            let text = replace_once(&document, at, &format!("{{{{- if {needs} }}}}\n{at}"))?;
+            let rule = "- apiGroups:\n  - coordination.k8s.io\n";
+            let text = replace_once(&document, rule, &format!("{{{{- if {NEEDS_LEASES} }}}}\n{rule}"))?;
             Ok(format!("{text}{{{{- end }}}}\n"))
         }
         _ => Ok(document),
@@ -166,6 +145,21 @@ pub(super) fn write_agent(program: &Path, folder: &Path) -> Result<()> {
 {{- end }}
 ";
     write_chart(folder, &format!("{checks}{text}"), &resources)
+}
+
+/// Takes the arguments and mounts of an agent from the values.
+fn edit_agent(deployment: &str) -> Result<String> {
+    let text = replace_once(deployment, CALL, "\"{{ $.Values.call }}\"")?;
+    let text = repeat_flag(&text, "--allow-namespace", "$.Values.allowNamespaces")?;
+    let text = wrap_lines(&text, &["- --keep-answering"], "if $.Values.keepAnswering")?;
+    if text.contains("- source\n") {
+        return Ok(text);
+    }
+    let text = wrap_lines(&text, &["- --allow-return"], "if $.Values.allowReturn")?;
+    let after = format!("- {ALONE_AFTER}");
+    let lines = ["- --finish-alone-after", &after, "- --plugins", "- /plugins", "- --strict"];
+    let text = wrap_lines(&text, &lines, "if $.Values.finishAloneAfter")?;
+    mount(&replace_once(&text, ALONE_AFTER, "\"{{ $.Values.finishAloneAfter }}\"")?)
 }
 
 const NEEDS_LEASES: &str = "or (eq $.Values.role \"source\") $.Values.allowReturn $.Values.finishAloneAfter";

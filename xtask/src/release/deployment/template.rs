@@ -2,12 +2,6 @@
 
 use anyhow::{Result, bail};
 
-/// Splits a text into its documents. Each begins with the line that separates it from the one before.
-pub(super) fn split_documents(text: &str) -> Vec<String> {
-    let documents = text.split("---\n").filter(|document| !document.trim().is_empty());
-    documents.map(|document| format!("---\n{}\n", document.trim_end())).collect()
-}
-
 /// Replaces a part that the text has exactly once.
 pub(super) fn replace_once(text: &str, from: &str, to: &str) -> Result<String> {
     match text.matches(from).count() {
