@@ -72,9 +72,11 @@ Commands:
   language              Lower the numbers in xtask/language.txt to the findings that are left
   pages                 Write into the tables of pages which tests prove what
   pictures              Draw docs/pictures: what plan, move and status print
-  release [--out DIR]   Build what is released: an archive with the static program, completions,
-                        manual, plugins, licences and a list of its parts, and checksums.
-                        Then try it in an empty root directory (needs root)
+  release [--out DIR] [--url URL] [--key FILE]
+                        Build what is released, for amd64 and arm64: archives with the static
+                        program, completions, manual, plugins, charts, licences and a list of its
+                        parts; the image; checksums; with the URL of these files a manifest for
+                        krew, with a key signatures. Then try them (needs root)
   help                  Print this
 ";
 

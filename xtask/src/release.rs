@@ -3,53 +3,115 @@
 
 mod archive;
 mod crates;
+mod cross;
+mod deployment;
+mod files;
 mod image;
+mod krew;
 mod licences;
 mod linked;
+mod oci;
+mod options;
 mod part;
 mod place;
 mod program;
 mod sbom;
+mod sign;
+mod sums;
 mod trial;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 #[cfg(test)]
 pub(crate) use archive::installed_plugins;
 
-use crate::executables::build_tested_pivot_host;
+use crate::executables::{build_test, build_tested_pivot_host};
 use crate::shell::{cargo, must, said, say, target};
+use archive::{Archive, FASTEST, SMALLEST};
+use options::Options;
 
-/// `cargo xtask release [--out DIR]`.
+/// Name of the test that tries the files of a release with the tools that users have for them.
+pub(crate) const TEST: &str = "release";
+
+/// `cargo xtask release [--out DIR] [--url URL] [--key FILE]`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
-    let out = match typed {
-        [] => target()?.join("release-archive"),
-        ["--out", directory] => PathBuf::from(directory),
-        other => bail!("cargo xtask release [--out DIR], not {:?}", other.join(" ")),
-    };
+    let Options { out, url, key } = Options::parse(typed)?;
+    if key.is_some() {
+        sign::check_is_committed()?;
+    }
     say(
-        "== Building pivot-host for a release: static, with link-time optimisation (a quarter of an hour the first time)",
+        "== Building pivot-host for a release, for each architecture: static, with link-time optimisation (a quarter of an hour each the first time)",
     );
-    let program = program::build()?;
-    let archive = archive::write(&program, &program::triple(), &out)?;
-    trial::run(&archive, &[])?;
-    say(&format!("\n{}\n{}", archive.display(), out.join(archive::SUMS).display()));
+    let triples = program::triples();
+    let programs = triples.iter().map(|triple| program::build(triple)).collect::<Result<Vec<_>>>()?;
+    let own = programs.first().context("a release has a program")?;
+    let pairs = triples.iter().zip(&programs);
+    let archives = pairs.map(|(triple, program)| archive::write(program, own, triple, SMALLEST, &out));
+    let archives = archives.collect::<Result<Vec<_>>>()?;
+    let files = publish(&out, &archives, url.as_deref(), key.as_deref())?;
+    trial::run(&out, &archives, &[])?;
+    say(&format!("\n{}: {}", out.display(), files.join(", ")));
+    if url.is_none() {
+        say("note: without --url there is no manifest for krew");
+    }
+    if key.is_none() {
+        say("note: without --key nothing is signed");
+    }
     Ok(())
 }
 
-/// The same with the program that the tests run, which is not static: packed, and tried with the libraries that it needs.
+/// Writes the files next to the archives, and returns the names of all.
+fn publish(out: &Path, archives: &[Archive], url: Option<&str>, key: Option<&Path>) -> Result<Vec<String>> {
+    let mut files: Vec<String> = archives.iter().map(Archive::file_name).collect();
+    files.push(oci::write(archives, out)?);
+    if let Some(url) = url {
+        files.extend(krew::write(url, archives, out)?);
+    }
+    sums::write(out, &files)?;
+    if let Some(key) = key {
+        sign::write(out, &files, key)?;
+        files.extend([sign::SIGNATURE, sign::SIGNATURE_BUNDLE, sign::PROVENANCE].map(str::to_owned));
+    }
+    files.push(sums::SUMS.to_owned());
+    Ok(files)
+}
+
+/// The same with the program that the tests run, which is not static: packed, and tried with the libraries that it needs. A key for
+/// this run signs it.
 pub(crate) fn of_tested() -> Result<()> {
     let out = target()?.join("release-tested");
-    std::fs::create_dir_all(&out)?;
+    fs::create_dir_all(&out)?;
     let (tested, program) = (build_tested_pivot_host()?, out.join("pivot-host"));
     // A tenth of it is the program, the rest is for debuggers.
     must(Command::new("strip").arg("-o").args([&program, &tested]))?;
-    let archive = archive::write(&program, &tested_triple()?, &out)?;
-    trial::run(&archive, &trial::libraries(&program)?)?;
+    let files = target()?.join("release-files");
+    // Older files would be checked, too.
+    if files.exists() {
+        fs::remove_dir_all(&files).with_context(|| format!("remove {}", files.display()))?;
+    }
+    let archives = [archive::write(&program, &program, &tested_triple()?, FASTEST, &files)?];
+    let key = make_key(&out)?;
+    publish(&files, &archives, Some("https://releases.example.com/v1"), Some(&key))?;
+    let installed = trial::run(&files, &archives, &trial::libraries(&program)?)?;
+    say("== Trying the files with the tools that users have for them");
+    let mut test = build_test(TEST)?;
+    test.env("PIVOT_HOST_BIN", &tested).env("PIVOT_HOST_RELEASE", &installed);
+    must(test.env("PIVOT_HOST_RELEASE_FILES", &files).env("PIVOT_HOST_RELEASE_KEY", out.join("key.pub")))?;
     package_sdk()
+}
+
+/// Makes a private key in a folder, and the public one beside it.
+fn make_key(folder: &Path) -> Result<PathBuf> {
+    let key = folder.join("key.pem");
+    let options = ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out"];
+    said(Command::new("openssl").args(options).arg(&key))?;
+    let public = folder.join("key.pub");
+    said(Command::new("openssl").args(["pkey", "-pubout", "-in"]).arg(&key).arg("-out").arg(&public))?;
+    Ok(key)
 }
 
 /// Packages the crates that vendors use, as a registry takes them, and builds the packages.

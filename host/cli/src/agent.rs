@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pivot_controller::{AgentCredentials, AgentInstallation, agent_manifests};
+use pivot_controller::{AgentCredentials, AgentInstallation, Mounts, PLUGINS_PATH, agent_manifests};
 use pivot_core::Key;
 use pivot_core::objects::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter};
@@ -18,8 +18,8 @@ use tokio::time::timeout;
 
 use crate::alone::Alone;
 use crate::args::{
-    AgentCallArgs, AgentInvitation, AgentManifests, AgentVerb, Answering, OfController, OneSide, PluginArgs,
-    SecretName,
+    AgentCallArgs, AgentInvitation, AgentManifests, AgentVerb, Answering, MountArgs, OfController, OneSide,
+    PluginArgs, SecretName,
 };
 use crate::exit;
 use crate::output::{self, Output, Text};
@@ -53,9 +53,9 @@ pub(crate) async fn run(verb: &AgentVerb, output: &Arc<Output>) -> u8 {
             invite_agent(name, of).await.map(|invitation| {
                 let credentials = AgentCredentials::Invited {
                     secret: CREDENTIALS.to_owned(),
-                    data: invitation_data(&invitation),
+                    data: Some(invitation_data(&invitation)),
                 };
-                print_objects(image, install_namespace, credentials, called, output);
+                print_objects(image, install_namespace, credentials, called, &Mounts::default(), output);
                 exit::DONE
             })
         }
@@ -72,13 +72,35 @@ pub(crate) async fn run(verb: &AgentVerb, output: &Arc<Output>) -> u8 {
 
 /// Prints the manifests of an agent, and returns the exit code.
 pub(crate) fn print_manifests(typed: &AgentManifests, output: &Output) -> u8 {
-    let AgentManifests { image, namespace, secret, called } = typed;
-    if let Some(why) = find_contradiction(called, true) {
+    let AgentManifests { image, namespace, secret, invitation, mounts, called } = typed;
+    if let Some(why) = find_contradiction(called, true).or_else(|| find_unread_mount(mounts, called)) {
         output.fail(why);
         return exit::exit_code(Exit::Usage);
     }
-    print_objects(image, namespace, AgentCredentials::Mounted(secret.clone()), called, output);
+    let credentials = match invitation {
+        Some(secret) => AgentCredentials::Invited { secret: secret.clone(), data: None },
+        None => AgentCredentials::Mounted(secret.clone()),
+    };
+    let plugins = called.with.directory_name();
+    let mounts = mounted_files(mounts, plugins.as_deref().unwrap_or(PLUGINS_PATH));
+    print_objects(image, namespace, credentials, called, &mounts, output);
     exit::DONE
+}
+
+/// Returns the files that pods read from the cluster. They read plugins at this path.
+pub(crate) fn mounted_files(typed: &MountArgs, plugins_path: &str) -> Mounts {
+    let MountArgs { plugins_claim, trust_config_map } = typed;
+    let plugins = plugins_claim.clone().map(|claim| (claim, plugins_path.to_owned()));
+    Mounts { plugins, trust: trust_config_map.clone() }
+}
+
+/// Returns why an agent would never read a file that is mounted for it.
+fn find_unread_mount(mounts: &MountArgs, called: &AgentCallArgs) -> Option<&'static str> {
+    let MountArgs { plugins_claim, trust_config_map } = mounts;
+    let has_plugins = called.finish_alone_after.is_some() && called.with.plugins.is_some();
+    (!has_plugins && (plugins_claim.is_some() || trust_config_map.is_some())).then_some(
+        "--plugins-claim and --trust-config-map: an agent has plugins only with --finish-alone-after and --plugins",
+    )
 }
 
 /// Flags without a meaning are a mistake: whoever sets them relies on them.
@@ -103,6 +125,7 @@ fn print_objects(
     namespace: &str,
     credentials: AgentCredentials,
     called: &AgentCallArgs,
+    mounts: &Mounts,
     output: &Output,
 ) {
     let objects = agent_manifests(&AgentInstallation {
@@ -113,6 +136,7 @@ fn print_objects(
         takes_leases: called.role == OneSide::Source
             || called.allow_return
             || called.finish_alone_after.is_some(),
+        mounts: mounts.clone(),
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));
@@ -349,6 +373,20 @@ mod tests {
         // An account that may read only Secrets.
         place.on_call(|_, key| Some(Fault::Before(PlaceError::Forbidden(key.to_string()))));
         check_namespace(&place, "shpo").await.unwrap();
+    }
+
+    #[test]
+    fn agent_without_plugins_mounts_none() {
+        let plugins = PluginArgs { plugins: Some("/plugins".into()), ..PluginArgs::default() };
+        let claim = MountArgs { plugins_claim: Some("site".to_owned()), ..MountArgs::default() };
+        let trust = MountArgs { trust_config_map: Some("site".to_owned()), ..MountArgs::default() };
+        for mounts in [claim, trust] {
+            let refused = |after, with: &PluginArgs| {
+                find_unread_mount(&mounts, &called(OneSide::Target, after, with.clone())).is_some()
+            };
+            assert!(refused(None, &plugins) && refused(Some(600), &PluginArgs::default()));
+            assert!(!refused(Some(600), &plugins));
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(crate) use risks::{needs_kinds, needs_kinds_of_move, to_accept};
 pub(crate) use scripts::script;
 pub(crate) use service::{
     AgentCallArgs, AgentInvitation, AgentManifests, AgentVerb, Answering, Controlled, ControllerManifests,
-    ControllerVerb, OfController, SecretName,
+    ControllerVerb, MountArgs, OfController, SecretName,
 };
 pub(crate) use side::OneSide;
 pub(crate) use usage::UsageError;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pivot_controller::{
-    AcceptedAgents, Controller, ControllerInstallation, KubeOpener, Metrics, Server, Settings,
+    AcceptedAgents, Controller, ControllerInstallation, KubeOpener, Metrics, PLUGINS_PATH, Server, Settings,
     controller_manifests, describe_stop,
 };
 use pivot_core::objects::names::RECORD_NAMESPACE;
@@ -13,7 +13,7 @@ use pivot_link::{Agents, Enrolment, TlsFiles, WallClock};
 use pivot_places::{Budget, ConnectOptions, KubePlace, Place};
 use serde_json::json;
 
-use crate::agent::{RECORDS_APART, refusal};
+use crate::agent::{RECORDS_APART, mounted_files, refusal};
 use crate::args::{Controlled, ControllerManifests};
 use crate::operator;
 use crate::output::{self, Output, Text};
@@ -36,6 +36,8 @@ pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u
         image,
         namespace,
         replicas,
+        mounts,
+        pod_monitor,
         agents_host,
         agents_secret,
         accept_returns,
@@ -53,6 +55,8 @@ pub(crate) fn print_manifests(typed: &ControllerManifests, output: &Output) -> u
         agents,
         also_copy: also_copy.iter().map(ToString::to_string).collect(),
         accept_returns: accept_returns.clone(),
+        mounts: mounted_files(mounts, PLUGINS_PATH),
+        pod_monitor: *pod_monitor,
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     output.note(format!("{RECORDS_APART}{RECORD_NAMESPACE}"));

@@ -1,19 +1,25 @@
 //! Objects to install in a cluster for the controller, or for an agent. Further permissions depend on the move: `pivot-host
 //! generate rbac` prints them.
 
+mod availability;
+mod deployment;
+
 use pivot_core::objects::names::RECORD_NAMESPACE;
 use serde_json::{Value, json};
 
 use crate::definition::pivot_definition;
 use crate::resource::GROUP;
+use availability::{deny_ingress, disruption_budget, pod_monitor};
+pub use deployment::Mounts;
+use deployment::{DeploymentSettings, TLS_PATH, deployment_manifest, set_field};
 
 const CONTROLLER_NAME: &str = "pivot-host";
 const AGENT_NAME: &str = "pivot-host-agent";
 const CONFIG_MAPS: (&str, &str) = ("", "configmaps");
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 const RBAC: &str = "rbac.authorization.k8s.io";
-/// The user and group that the image runs as.
-const IMAGE_USER: u32 = 65_532;
+/// Path of the plugins in the image, and of those that are mounted over them.
+pub const PLUGINS_PATH: &str = "/plugins";
 const HTTP_PORT: u16 = 8_080;
 /// For probes alone: other pods can't reach it, where network policies are enforced.
 const HEALTH_PORT: u16 = 8_081;
@@ -25,8 +31,6 @@ const READS_METRICS: &str = "pivot-host.io/reads-metrics";
 /// The memory of an agent, and of a controller, which holds answers of clusters of others: a part of it is what they may take.
 const AGENT_MEMORY_LIMIT: &str = "1Gi";
 const CONTROLLER_MEMORY_LIMIT: &str = "4Gi";
-/// Path at which the certificate is mounted.
-const TLS_PATH: &str = "/tls";
 
 /// Settings of an installation of the controller.
 #[derive(Clone, Debug)]
@@ -43,6 +47,10 @@ pub struct ControllerInstallation {
     pub also_copy: Vec<String>,
     /// Namespaces whose agents may have Pivots created. Only there, the controller may create any.
     pub accept_returns: Vec<String>,
+    /// Files that replace plugins and trust file of the image.
+    pub mounts: Mounts,
+    /// Whether to add a PodMonitor, whose kind only clusters with Prometheus's operator have.
+    pub pod_monitor: bool,
 }
 
 /// The agents that a controller accepts.
@@ -87,6 +95,7 @@ pub fn controller_manifests(installation: &ControllerInstallation) -> Vec<Value>
         ),
         role_binding(Some(namespace), namespace),
         controller_deployment(installation),
+        disruption_budget(CONTROLLER_NAME, namespace),
         network_policy(installation),
     ];
     let records = record_access(
@@ -104,7 +113,8 @@ pub fn controller_manifests(installation: &ControllerInstallation) -> Vec<Value>
         AcceptedAgents::None => None,
         AcceptedAgents::Invitation(_) | AcceptedAgents::Secret(_) => Some(agents_service(namespace)),
     };
-    objects.chain(service).collect()
+    let monitor = installation.pod_monitor.then(|| pod_monitor(CONTROLLER_NAME, namespace));
+    objects.chain(service).chain(monitor).collect()
 }
 
 /// Returns permissions of an account in the namespace of leases and records of moves. Nothing else is in it, so that the role
@@ -210,78 +220,17 @@ fn role_binding(within: Option<&str>, namespace: &str) -> Value {
     })
 }
 
-/// Settings of a Deployment.
-struct DeploymentSettings<'a> {
-    name: &'a str,
-    namespace: &'a str,
-    image: &'a str,
-    replicas: u32,
-    memory: &'a str,
-    /// Update strategy. Two pods of an agent would compete for its link.
-    strategy: &'a str,
-    args: Vec<String>,
-    env: Vec<Value>,
-    ports: Vec<Value>,
-    probes: Vec<(&'a str, Value)>,
-    /// The Secret with its certificate.
-    tls: Option<&'a str>,
-}
-
-fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
-    let labels = json!({"app.kubernetes.io/name": running.name});
-    let mut container = json!({
-        "name": running.name, "image": running.image, "args": running.args, "env": running.env,
-        "ports": running.ports,
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": running.memory}},
-        "securityContext": {
-            "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
-        },
-    });
-    let mut pod = json!({
-        "serviceAccountName": running.name,
-        // A move that stops partway rolls back if it can.
-        "terminationGracePeriodSeconds": 90,
-        "securityContext": {
-            "runAsNonRoot": true, "runAsUser": IMAGE_USER, "runAsGroup": IMAGE_USER, "fsGroup": IMAGE_USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-    });
-    for (probe, how) in &running.probes {
-        set_field(&mut container, probe, how.clone());
-    }
-    if let Some(secret) = running.tls {
-        set_field(
-            &mut container,
-            "volumeMounts",
-            json!([{"name": "tls", "mountPath": TLS_PATH, "readOnly": true}]),
-        );
-        set_field(
-            &mut pod,
-            "volumes",
-            json!([{"name": "tls", "secret": {"secretName": secret, "defaultMode": 0o440}}]),
-        );
-    }
-    set_field(&mut pod, "containers", json!([container]));
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": running.name, "namespace": running.namespace, "labels": labels},
-        "spec": {
-            "replicas": running.replicas, "selector": {"matchLabels": labels},
-            "strategy": {"type": running.strategy},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    })
-}
-
-fn set_field(object: &mut Value, name: &str, value: Value) {
-    if let Some(object) = object.as_object_mut() {
-        object.insert(name.to_owned(), value);
-    }
-}
-
 fn controller_deployment(installation: &ControllerInstallation) -> Value {
-    let ControllerInstallation { image, namespace, replicas, agents, also_copy, accept_returns } =
-        installation;
+    let ControllerInstallation {
+        image,
+        namespace,
+        replicas,
+        agents,
+        also_copy,
+        accept_returns,
+        mounts,
+        pod_monitor: _,
+    } = installation;
     // A container that is started again is the only one of its pod, and leads at once if the one before it did.
     let identity = format!("$({POD_UID})");
     let own = [
@@ -292,7 +241,7 @@ fn controller_deployment(installation: &ControllerInstallation) -> Value {
         "--lease-identity",
         &identity,
         "--plugins",
-        "/plugins",
+        PLUGINS_PATH,
         "--listen",
     ]
     .map(str::to_owned);
@@ -329,6 +278,7 @@ fn controller_deployment(installation: &ControllerInstallation) -> Value {
         env: vec![json!({"name": POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}})],
         probes: vec![("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))],
         tls,
+        mounts,
     })
 }
 
@@ -346,6 +296,8 @@ pub struct AgentInstallation {
     /// Whether runs take leases in the agent's cluster. Moves out of the cluster do, and so does an agent that finishes moves
     /// alone.
     pub takes_leases: bool,
+    /// Files that replace plugins and trust file of the image.
+    pub mounts: Mounts,
 }
 
 /// The credentials with which an agent calls its controller.
@@ -357,22 +309,22 @@ pub enum AgentCredentials {
     Invited {
         /// Name of the Secret.
         secret: String,
-        /// Data of the Secret.
-        data: Value,
+        /// Data of the Secret. None if the cluster has the Secret already.
+        data: Option<Value>,
     },
 }
 
 /// Returns the objects of an agent, in the order in which they are applied. Its permissions are left out, because they depend on
 /// the move.
 pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
-    let AgentInstallation { image, namespace, credentials, arguments, takes_leases } = installation;
+    let AgentInstallation { image, namespace, credentials, arguments, takes_leases, mounts } = installation;
     let (shown, own, tls) = match credentials {
         AgentCredentials::Mounted(secret) => {
             (["--tls".to_owned(), TLS_PATH.to_owned()], Vec::new(), Some(&**secret))
         }
         AgentCredentials::Invited { secret, data } => (
             ["--credentials".to_owned(), format!("{namespace}/{secret}")],
-            credential_manifests(namespace, secret, data).to_vec(),
+            credential_manifests(namespace, secret, data.as_ref()),
             None,
         ),
     };
@@ -394,22 +346,25 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
         ports: Vec::new(),
         probes: Vec::new(),
         tls,
+        mounts,
     });
     let locks = (*takes_leases).then_some(LEASES);
     let resources: Vec<_> = [CONFIG_MAPS].into_iter().chain(locks).collect();
     let records = record_access(AGENT_NAME, AGENT_NAME, namespace, &resources);
     let objects =
         [namespace_manifest(namespace), service_account(AGENT_NAME, namespace)].into_iter().chain(own);
-    objects.chain(records).chain([agent]).collect()
+    objects.chain(records).chain([agent, deny_ingress(AGENT_NAME, namespace)]).collect()
 }
 
 /// Returns the Secret of an invited agent, with permission to update it.
-fn credential_manifests(namespace: &str, secret: &str, data: &Value) -> [Value; 3] {
+fn credential_manifests(namespace: &str, secret: &str, data: Option<&Value>) -> Vec<Value> {
     let metadata = |name: &str| json!({"name": name, "namespace": namespace});
     let mut rule = policy_rule("", &["secrets"], &["get", "patch"]);
     set_field(&mut rule, "resourceNames", json!([secret]));
-    [
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata(secret), "data": data}),
+    let stored = data.map(
+        |data| json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata(secret), "data": data}),
+    );
+    let access = [
         json!({
             "apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata(secret), "rules": [rule],
         }),
@@ -418,7 +373,8 @@ fn credential_manifests(namespace: &str, secret: &str, data: &Value) -> [Value; 
             "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": secret},
             "subjects": [{"kind": "ServiceAccount", "name": AGENT_NAME, "namespace": namespace}],
         }),
-    ]
+    ];
+    stored.into_iter().chain(access).collect()
 }
 
 #[cfg(test)]
@@ -432,6 +388,7 @@ mod tests {
             credentials: AgentCredentials::Mounted("tls".to_owned()),
             arguments: Vec::new(),
             takes_leases,
+            mounts: Mounts::default(),
         })
     }
 
@@ -445,6 +402,8 @@ mod tests {
             agents: AcceptedAgents::None,
             also_copy: Vec::new(),
             accept_returns: Vec::new(),
+            mounts: Mounts::default(),
+            pod_monitor: false,
         });
         let both = ["configmaps", "leases"];
         for (objects, expected) in [(controller, &both[..]), (agent(true), &both), (agent(false), &both[..1])]
@@ -468,6 +427,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn mounted_files_are_required_and_read_only() {
+        let mounts = Mounts {
+            plugins: Some(("claim".to_owned(), PLUGINS_PATH.to_owned())),
+            trust: Some("trusted".to_owned()),
+        };
+        let objects = agent_manifests(&AgentInstallation {
+            image: "i".to_owned(),
+            namespace: "own".to_owned(),
+            credentials: AgentCredentials::Invited { secret: "invited".to_owned(), data: None },
+            arguments: Vec::new(),
+            takes_leases: true,
+            mounts,
+        });
+        assert!(objects.iter().all(|object| object["kind"] != "Secret"));
+        let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+        let pod = &deployment["spec"]["template"]["spec"];
+        let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path, "readOnly": true});
+        let expected = json!([mount("plugins", "/plugins"), mount("trust", "/etc/pivot-host")]);
+        assert_eq!(pod["containers"][0]["volumeMounts"], expected);
+        let expected = json!([
+            {"name": "plugins", "persistentVolumeClaim": {"claimName": "claim", "readOnly": true}},
+            {"name": "trust", "configMap": {"name": "trusted"}},
+        ]);
+        assert_eq!(pod["volumes"], expected);
+    }
+
     // proves: T183
     #[test]
     fn controller_creates_pivots_in_accepted_namespaces_only() {
@@ -479,6 +465,8 @@ mod tests {
                 agents: AcceptedAgents::Secret("tls".to_owned()),
                 also_copy: Vec::new(),
                 accept_returns: accept_returns.iter().map(|name| (*name).to_owned()).collect(),
+                mounts: Mounts::default(),
+                pod_monitor: false,
             })
         };
         let creators = |objects: &[Value]| {

@@ -155,6 +155,21 @@ impl Assets {
         self.cache.get(recipes::cosign()).await
     }
 
+    /// The tool that renders charts.
+    pub async fn helm(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::helm()).await
+    }
+
+    /// The tool that installs plugins of kubectl.
+    pub async fn krew(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::krew()).await
+    }
+
+    /// The tool that patches manifests.
+    pub async fn kustomize(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::kustomize()).await
+    }
+
     /// Cluster API's core, bootstrap and control-plane managers, of one release.
     pub async fn managers(&self, version: &str) -> Result<ManagerBinaries> {
         let kubeadm = |name, package| recipes::cluster_api(name, version, package);

@@ -7,37 +7,37 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::files::{VERSION, commit_time, copy, put, sha256, tar_command};
 use super::part::Parts;
-use super::{licences, linked, sbom};
+use super::{deployment, licences, linked, sbom};
 use crate::plugins;
 use crate::shell::{must, root, said, say, target};
 
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Where checksums are, beside the archive.
-pub(super) const SUMS: &str = "SHA256SUMS";
 /// The names under which kubectl and clusterctl call the program.
 pub(super) const LINKS: [&str; 3] = ["kubectl-pivot", "clusterctl-pivot", "kubectl_complete-pivot"];
-/// Where each shell looks for completions; bash by the name of the command.
+/// Paths at which each shell finds completions; bash by the name of the command.
 pub(super) const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/pivot-host"),
     ("zsh", "share/zsh/site-functions/_pivot-host"),
     ("fish", "share/fish/vendor_completions.d/pivot-host.fish"),
 ];
 pub(super) const MANUAL: &str = "share/man";
-/// Where the archive is unpacked, below the root directory.
+/// Folder into which the archive is unpacked, below the root directory.
 pub(super) const PREFIX: &str = "usr/local";
 pub(super) const PLUGINS: &str = "share/pivot-host/plugins";
+/// Folder of charts and bases for kustomize.
+pub(super) const DEPLOYMENT: &str = "share/pivot-host";
 pub(super) const CONTAINERFILE: &str = "share/pivot-host/Containerfile";
 /// Folder of the contract, as text and as a package.
 pub(super) const CONTRACT: &str = "share/pivot-host/wit";
 pub(super) const DOCUMENTS: &str = "share/doc/pivot-host";
 /// A vendor who has only the archive can follow this page.
 pub(super) const VENDORS_PAGE: &str = "docs/go-plugin.md";
-/// Its documents: those of the work tree, and those that are written here.
+/// Documents of the work tree.
 const COPIED: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE", VENDORS_PAGE];
 pub(super) const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
 pub(super) const PARTS: &str = "sbom.cdx.json";
-/// How the names of those of plugins end.
+/// Ending of the lists of plugins.
 pub(super) const PARTS_OF_PLUGIN: &str = "cdx.json";
 
 /// Returns the folder into which a release installs the bundled plugins.
@@ -45,9 +45,41 @@ pub(crate) fn installed_plugins() -> String {
     format!("/{PREFIX}/{PLUGINS}")
 }
 
-/// Packs the program with all that belongs to it, and returns the archive's path.
-pub(super) fn write(program: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
-    let name = format!("pivot-host-{VERSION}-linux-{}", architecture());
+/// A packed program with all that belongs to it.
+#[derive(Debug)]
+pub(super) struct Archive {
+    /// Name of the folder in it, and of the archive without its ending.
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+    /// The folder that was packed.
+    pub(super) tree: PathBuf,
+    pub(super) architecture: String,
+    /// Command that compresses its files.
+    pub(super) compression: &'static str,
+}
+
+/// Compression of releases, without names and times.
+pub(super) const SMALLEST: &str = "gzip -9n";
+/// Compression of files that no user loads.
+pub(super) const FASTEST: &str = "gzip -1n";
+
+impl Archive {
+    /// Returns the name of the file.
+    pub(super) fn file_name(&self) -> String {
+        format!("{}.tar.gz", self.name)
+    }
+}
+
+/// Packs a program for the target `triple`. `maker` is a program of this machine with the same sources, which prints the texts.
+pub(super) fn write(
+    program: &Path,
+    maker: &Path,
+    triple: &str,
+    compression: &'static str,
+    out: &Path,
+) -> Result<Archive> {
+    let architecture = architecture_of(triple);
+    let name = format!("pivot-host-{VERSION}-linux-{architecture}");
     let trees = target()?.join("release-tree");
     let tree = trees.join(&name);
     if tree.exists() {
@@ -56,26 +88,28 @@ pub(super) fn write(program: &Path, triple: &str, out: &Path) -> Result<PathBuf>
     say(&format!("== Gathering {name}"));
     let installed = programs(program, &tree)?;
     for (shell, file) in COMPLETIONS {
-        put(&tree.join(file), &said(Command::new(&installed).args(["completion", shell]))?)?;
+        put(&tree.join(file), &said(Command::new(maker).args(["completion", shell]))?)?;
     }
     for name in ["kubectl-pivot", "clusterctl-pivot"] {
         symlink("pivot-host", tree.join("share/bash-completion/completions").join(name))?;
     }
-    said(Command::new(&installed).arg("man").arg(tree.join(MANUAL)))?;
-    plugins::bundle(&installed, &tree.join(PLUGINS))?;
+    said(Command::new(maker).arg("man").arg(tree.join(MANUAL)))?;
+    plugins::bundle(maker, &tree.join(PLUGINS))?;
     parts_of_plugins(&tree.join(PLUGINS))?;
     contract(&tree.join(CONTRACT))?;
     copy(&root()?.join("packaging/Containerfile"), &tree.join(CONTAINERFILE))?;
+    deployment::write(maker, &tree.join(DEPLOYMENT))?;
     documents(&installed, triple, &tree.join(DOCUMENTS))?;
-    pack(&trees, &name, out)
+    let path = pack(&trees, &name, compression, out)?;
+    Ok(Archive { name, path, tree, architecture: architecture.to_owned(), compression })
 }
 
-/// As people who write packages call it.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
+/// Returns the name that packages and images have for the architecture of a target.
+pub(super) fn architecture_of(triple: &str) -> &str {
+    match triple.split('-').next() {
+        Some("x86_64") => "amd64",
+        Some("aarch64") => "arm64",
+        other => other.unwrap_or(triple),
     }
 }
 
@@ -121,20 +155,11 @@ fn parts_of_plugins(folder: &Path) -> Result<()> {
 
 /// The list of parts of a file.
 fn list(name: &str, version: &str, file: &Path, parts: &Parts) -> Result<String> {
-    let sha256 = said(Command::new("sha256sum").arg("--binary").arg(file))?;
-    let (sha256, _) = sha256.split_once(' ').context("sha256sum prints a digest")?;
-    let time = commit("%Y-%m-%dT%H:%M:%SZ")?;
-    Ok(sbom::document(parts, &sbom::About { name, version, time: &time, sha256 }))
+    let (sha256, time) = (sha256(file)?, commit_time("%Y-%m-%dT%H:%M:%SZ")?);
+    Ok(sbom::document(parts, &sbom::About { name, version, time: &time, sha256: &sha256 }))
 }
 
-/// When the sources were committed.
-fn commit(format: &str) -> Result<String> {
-    let mut log = Command::new("git");
-    log.args(["log", "-1", "--format=%cd", &format!("--date=format-local:{format}")]);
-    Ok(said(log.env("TZ", "UTC").current_dir(root()?))?.trim().to_owned())
-}
-
-fn pack(trees: &Path, name: &str, out: &Path) -> Result<PathBuf> {
+fn pack(trees: &Path, name: &str, compression: &str, out: &Path) -> Result<PathBuf> {
     let mut changed = Command::new("git");
     changed.args(["status", "--porcelain", "--untracked-files=no"]).current_dir(root()?);
     if !said(&mut changed)?.is_empty() {
@@ -142,29 +167,9 @@ fn pack(trees: &Path, name: &str, out: &Path) -> Result<PathBuf> {
     }
     fs::create_dir_all(out).with_context(|| format!("create {}", out.display()))?;
     let out = out.canonicalize()?;
-    let file = format!("{name}.tar.gz");
-    let archive = out.join(&file);
-    let mut tar = Command::new("tar");
-    tar.args(["--create", "--format=ustar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
-    tar.args([
-        "--mode=u+rwX,go+rX,go-w",
-        &format!("--mtime=@{}", commit("%s")?),
-        "--use-compress-program=gzip -9n",
-    ]);
-    tar.arg("--file").arg(&archive).arg("--directory").arg(trees).arg(name);
+    let archive = out.join(format!("{name}.tar.gz"));
+    let mut tar = tar_command(&archive)?;
+    tar.arg(format!("--use-compress-program={compression}")).arg("--directory").arg(trees).arg(name);
     must(&mut tar)?;
-    let sums = said(Command::new("sha256sum").arg(&file).current_dir(&out))?;
-    put(&out.join(SUMS), &sums)?;
     Ok(archive)
-}
-
-fn put(path: &Path, text: &str) -> Result<()> {
-    fs::create_dir_all(path.parent().context("a file lies in a folder")?)?;
-    fs::write(path, text).with_context(|| format!("write {}", path.display()))
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
-    fs::copy(from, to).with_context(|| format!("copy {} to {}", from.display(), to.display()))?;
-    Ok(())
 }

@@ -20,29 +20,36 @@ mount --bind "$1/out" "$1/out"
 mount -o remount,bind,ro "$1"
 root=$1 user=$2
 shift 2
-exec chroot --userspec="$user" "$root" "$@"
+exec setpriv --no-new-privs chroot --groups= --userspec="$user" "$root" "$@"
 "#;
 
 /// It has the example, a folder `out`, the libraries that the program needs, and what is put there.
 pub(super) struct Place {
     pub(super) root: PathBuf,
     program: String,
+    /// Runs programs of another architecture.
+    emulator: Option<&'static str>,
     /// Whom it runs as, if nothing can be written.
     user: Option<String>,
 }
 
 impl Place {
-    pub(super) fn new(root_directory: PathBuf, program: &str, libraries: &[PathBuf]) -> Result<Self> {
+    pub(super) fn new(
+        root_directory: PathBuf,
+        program: &str,
+        libraries: &[PathBuf],
+        emulator: Option<&'static str>,
+    ) -> Result<Self> {
         let out = root_directory.join("out");
         fs::create_dir_all(&out).with_context(|| format!("create {}", out.display()))?;
-        for library in libraries {
+        for library in libraries.iter().map(PathBuf::as_path).chain(emulator.map(Path::new)) {
             let there = root_directory.join(library.strip_prefix("/")?);
             fs::create_dir_all(there.parent().context("a library lies in a folder")?)?;
             fs::copy(library, there).with_context(|| format!("copy {}", library.display()))?;
         }
         let example = root()?.join(EXAMPLE);
         must(Command::new("cp").arg("--recursive").arg(example).arg(root_directory.join("example")))?;
-        Ok(Self { root: root_directory, program: program.to_owned(), user: None })
+        Ok(Self { root: root_directory, program: program.to_owned(), emulator, user: None })
     }
 
     /// The same where only `out` can be written, by a user without rights.
@@ -88,7 +95,12 @@ impl Place {
         if self.user.is_some() {
             command.args(["--mount", "--propagation", "private", "sh", "-c", READ_ONLY, "sh"]);
         }
-        command.arg(&self.root).args(&self.user).arg(program).args(words).env_clear().env("PATH", PATH);
+        command.arg(&self.root).args(&self.user);
+        if let Some(emulator) = self.emulator {
+            // The program finds its name in its first argument.
+            command.args([emulator, "-0", program]);
+        }
+        command.arg(program).args(words).env_clear().env("PATH", PATH);
         command.output().with_context(|| format!("start `{}`", shown(&command)))
     }
 }

@@ -3,31 +3,41 @@
 //! The C library is musl. glibc can be linked in too, but looks up names with libraries that it loads at run time, which must then be
 //! of the same version as the ones it was built with.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
+use super::cross;
 use crate::debian::of_debian;
 use crate::shell::{cargo, must, root, target, works};
 
-/// What it is built for, in the compiler's words.
-pub(super) fn triple() -> String {
-    format!("{}-unknown-linux-musl", std::env::consts::ARCH)
+/// Returns the targets of a release, in the compiler's words: this machine's, and arm64 if this is another one.
+pub(super) fn triples() -> Vec<String> {
+    let own = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let cross = (own != cross::TRIPLE).then(|| cross::TRIPLE.to_owned());
+    [own].into_iter().chain(cross).collect()
 }
 
-/// Builds it, and returns its path.
-pub(super) fn build() -> Result<PathBuf> {
-    let triple = triple();
-    let missing =
-        [rust_for(&triple), of_debian("musl-gcc", "--version", "musl-tools", "C code is compiled with it")];
-    let missing: Vec<String> = missing.into_iter().flatten().collect();
+/// Builds it for a target, and returns its path.
+pub(super) fn build(triple: &str) -> Result<PathBuf> {
+    let is_own = triple.starts_with(std::env::consts::ARCH);
+    let compiler = match is_own {
+        true => of_debian("musl-gcc", "--version", "musl-tools", "C code is compiled with it"),
+        false => cross::missing_compiler(),
+    };
+    let missing: Vec<String> = [rust_for(triple), compiler].into_iter().flatten().collect();
     if !missing.is_empty() {
         bail!("something is missing:\n  - {}", missing.join("\n  - "));
     }
     let mut build = cargo(&["build", "--locked", "--profile", "dist", "--package", "pivot-host"])?;
-    build.args(["--target", &triple]).env(format!("CC_{}", triple.replace('-', "_")), "musl-gcc");
-    must(build.env("CARGO_ENCODED_RUSTFLAGS", flags()?))?;
-    let binary = target()?.join(&triple).join("dist/pivot-host");
+    build.args(["--target", triple]).env("CARGO_ENCODED_RUSTFLAGS", flags()?);
+    let variables = match is_own {
+        true => vec![(format!("CC_{}", triple.replace('-', "_")), OsString::from("musl-gcc"))],
+        false => cross::variables()?,
+    };
+    must(build.envs(variables))?;
+    let binary = target()?.join(triple).join("dist/pivot-host");
     if !binary.is_file() {
         bail!("cargo built pivot-host, but it is not at {}", binary.display());
     }

@@ -8,46 +8,61 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::archive::{
-    COMPLETIONS, CONTAINERFILE, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN,
-    PLUGINS, PREFIX, SUMS, VENDORS_PAGE, VERSION, installed_plugins,
+    Archive, COMPLETIONS, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN, PLUGINS,
+    PREFIX, VENDORS_PAGE, architecture_of, installed_plugins,
 };
-use super::image::Image;
+use super::cross;
+use super::files::VERSION;
+use super::oci;
 use super::place::{Place, copy_folder};
+use super::sums::SUMS;
 use crate::shell::{must, said, say, target};
 
-/// Fails on the first thing that is not as a user needs it.
-pub(super) fn run(archive: &Path, libraries: &[PathBuf]) -> Result<()> {
+/// Fails on the first thing that is not as a user needs it. Returns the folder with the unpacked archive of this machine.
+pub(super) fn run(folder: &Path, archives: &[Archive], libraries: &[PathBuf]) -> Result<PathBuf> {
     if said(Command::new("id").arg("-u"))?.trim() != "0" {
-        bail!(
-            "only root can change the root directory, so {} was not tried: run this as root",
-            archive.display()
-        );
+        bail!("only root can change the root directory, so nothing was tried: run this as root");
     }
-    say("== Trying it in an empty root directory");
-    let folder = archive.parent().context("an archive lies in a folder")?;
     said(Command::new("sha256sum").args(["--check", "--strict", SUMS]).current_dir(folder))?;
     let trials = target()?.join("release-trial");
     if trials.exists() {
         fs::remove_dir_all(&trials).with_context(|| format!("remove {}", trials.display()))?;
     }
-    let empty = Place::new(trials.join("empty"), &format!("/{PREFIX}/bin/pivot-host"), libraries)?;
+    let own = architecture_of(std::env::consts::ARCH);
+    let image = folder.join(oci::file_name());
+    for archive in archives {
+        let emulator = (archive.architecture != own).then_some(cross::EMULATOR);
+        run_one(archive, &image, &trials.join(&archive.architecture), libraries, emulator)?;
+    }
+    say("== It works there");
+    Ok(trials.join(own).join("empty").join(PREFIX))
+}
+
+fn run_one(
+    archive: &Archive,
+    image: &Path,
+    trials: &Path,
+    libraries: &[PathBuf],
+    emulator: Option<&'static str>,
+) -> Result<()> {
+    say(&format!("== Trying {} in an empty root directory", archive.name));
+    let empty = Place::new(trials.join("empty"), &format!("/{PREFIX}/bin/pivot-host"), libraries, emulator)?;
     let prefix = empty.root.join(PREFIX);
     fs::create_dir_all(&prefix)?;
     let mut tar = Command::new("tar");
-    tar.args(["--extract", "--strip-components=1", "--file"]).arg(archive).arg("--directory").arg(&prefix);
-    must(&mut tar)?;
+    tar.args(["--extract", "--strip-components=1", "--file"]).arg(&archive.path);
+    must(tar.arg("--directory").arg(&prefix))?;
     is_complete(&prefix, &empty)?;
     moves(&empty, &installed_plugins())?;
     finds_servers_by_name(&empty)?;
-    say("== Trying it as a container has it: nothing can be written, and the user is nobody");
-    let image = Image::read(&prefix.join(CONTAINERFILE))?;
-    let container = Place::new(trials.join("container"), &image.program, libraries)?;
-    image.copy(&prefix, &container.root)?;
-    let container = container.read_only(&image.user)?;
+    say("== Trying its image: nothing can be written, and the user isn't root");
+    let root = trials.join("container");
+    fs::create_dir_all(&root)?;
+    let image = oci::unpack(image, &archive.architecture, &root)?;
+    let container = Place::new(root, &image.program, libraries, emulator)?.read_only(&image.user)?;
     moves(&container, "/plugins")?;
     container.fails(&["man", "/manual"], 1, "Read-only file system")?;
-    say("== It works there");
-    Ok(())
+    reads_private_kubeconfigs(container)
 }
 
 /// The libraries that a program needs, and the one that loads them.
@@ -149,6 +164,19 @@ fn site(place: &Place, plugins: &str) -> Result<()> {
     let text = read(&grants)?;
     has("plugins.toml", &text, SECTION)?;
     Ok(fs::write(grants, text.replacen(SECTION, &format!("{SECTION}enabled = false\n"), 1))?)
+}
+
+/// A kubeconfig that only its owner can read: the image's user can't, and the owner can, as the Containerfile says.
+fn reads_private_kubeconfigs(container: Place) -> Result<()> {
+    const OWNER: &str = "1000:1000";
+    let file = container.root.join("kubeconfig");
+    fs::write(&file, KUBECONFIG.replace("management.test", "127.0.0.1"))?;
+    fs::write(container.root.join("authority.pem"), AUTHORITY)?;
+    must(Command::new("chmod").arg("0600").arg(&file))?;
+    must(Command::new("chown").arg(OWNER).arg(&file))?;
+    let plan = ["plan", "--kubeconfig", "/kubeconfig", "-n", "metal3"];
+    container.fails(&plan, 3, "ermission denied")?;
+    container.read_only(OWNER)?.fails(&plan, 9, "Connection refused")
 }
 
 /// A server whose name is in the root's list of names, and where nobody listens: it is the connection that is refused.

@@ -123,7 +123,7 @@ impl Stage {
 
     /// Whether the stage runs servers, which are built with Go if they are missing.
     pub(super) fn needs_servers(self) -> bool {
-        self.named_test().is_some() && self != Self::Reproducible
+        self == Self::Release || (self.named_test().is_some() && self != Self::Reproducible)
     }
 
     /// The integration test that the stage runs, and tests at a time; none for stages that run something else.
@@ -173,7 +173,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::interop;
+    use crate::{interop, release};
 
     #[test]
     fn every_server_test_belongs_to_a_stage() {
@@ -183,7 +183,7 @@ mod tests {
         let staged = Stage::ALL.iter().filter_map(|stage| stage.named_test()).map(|(name, _)| name);
         assert_eq!(
             declared.chain(["lab", "reproducible"]).collect::<BTreeSet<_>>(),
-            staged.chain([interop::TEST]).collect::<BTreeSet<_>>()
+            staged.chain([interop::TEST, release::TEST]).collect::<BTreeSet<_>>()
         );
     }
 }

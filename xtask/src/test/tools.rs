@@ -30,7 +30,7 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
             missing.push("go: plugins in Go are built with Go 1.25 or later; see its web site".to_owned());
         }
     }
-    if chosen.contains(&Stage::Unit) || chosen.contains(&Stage::Vetting) {
+    if [Stage::Unit, Stage::Vetting, Stage::Release].iter().any(|stage| chosen.contains(stage)) {
         let why = "it makes keys and signatures as sites do";
         missing.extend(of_debian("openssl", "version", "openssl", why));
     }

@@ -101,6 +101,11 @@ pub(crate) struct ControllerManifests {
     /// Number of replicas; one works at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 2)]
     pub(crate) replicas: u32,
+    #[command(flatten)]
+    pub(crate) mounts: MountArgs,
+    /// Also print a PodMonitor. The cluster needs Prometheus's operator
+    #[arg(long, help_heading = "Installation")]
+    pub(crate) pod_monitor: bool,
     /// Host name under which invited agents reach the controller; can be repeated
     #[arg(
         long,
@@ -119,6 +124,18 @@ pub(crate) struct ControllerManifests {
     /// Also copy these objects with every move out of the cluster; can be repeated
     #[arg(long, value_name = "PART", value_parser = selector_syntax::parse_part, help_heading = "Moves")]
     pub(crate) also_copy: Vec<Part>,
+}
+
+/// Files that pods read from the cluster instead of their image.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Installation")]
+pub(crate) struct MountArgs {
+    /// Mount this PersistentVolumeClaim over the plugins of the image: a directory with plugins.toml and plugins.lock
+    #[arg(long, value_name = "CLAIM")]
+    pub(crate) plugins_claim: Option<String>,
+    /// Mount this ConfigMap as /etc/pivot-host: trust.toml and the keys that it names. Without it, no pod starts
+    #[arg(long, value_name = "CONFIGMAP")]
+    pub(crate) trust_config_map: Option<String>,
 }
 
 /// An agent.
@@ -284,6 +301,11 @@ pub(crate) struct AgentManifests {
     /// The Secret of that namespace that has its certificate
     #[arg(long, value_name = "SECRET", default_value = "pivot-host-agent-tls")]
     pub(crate) secret: String,
+    /// Instead of a certificate, use the Secret of that namespace that `agent invite` printed, and leave it out
+    #[arg(long, value_name = "SECRET", conflicts_with = "secret")]
+    pub(crate) invitation: Option<String>,
+    #[command(flatten)]
+    pub(crate) mounts: MountArgs,
     #[command(flatten)]
     pub(crate) called: AgentCallArgs,
 }

@@ -42,6 +42,13 @@ const WKG: &str = "0.16.1";
 /// The release of the tool that signs what others verify.
 const COSIGN: &str = "3.1.3";
 
+/// The release of the tool that renders charts.
+const HELM: &str = "3.22.0";
+/// The release of the tool that installs plugins of kubectl.
+const KREW: &str = "0.4.3";
+/// The release of the tool that patches manifests.
+const KUSTOMIZE: &str = "5.7.1";
+
 /// What to build.
 #[derive(Debug, Clone)]
 pub(super) struct Recipe {
@@ -122,6 +129,21 @@ pub(super) fn wkg() -> Recipe {
 pub(super) fn cosign() -> Recipe {
     let how = How::Command { module: "github.com/sigstore/cosign/v3", package: "./cmd/cosign" };
     Recipe { name: "cosign", version: COSIGN.to_owned(), how }
+}
+
+pub(super) fn helm() -> Recipe {
+    let how = How::Command { module: "helm.sh/helm/v3", package: "./cmd/helm" };
+    Recipe { name: "helm", version: HELM.to_owned(), how }
+}
+
+pub(super) fn krew() -> Recipe {
+    let how = How::Command { module: "sigs.k8s.io/krew", package: "./cmd/krew" };
+    Recipe { name: "krew", version: KREW.to_owned(), how }
+}
+
+pub(super) fn kustomize() -> Recipe {
+    let how = How::Command { module: "sigs.k8s.io/kustomize/kustomize/v5", package: "." };
+    Recipe { name: "kustomize", version: KUSTOMIZE.to_owned(), how }
 }
 
 pub(super) fn provider(of: ProviderModule) -> Recipe {

@@ -1,6 +1,6 @@
 //! Agents and controllers.
 
-use pivot_controller::{AcceptedAgents, ControllerInstallation, controller_manifests};
+use pivot_controller::{AcceptedAgents, ControllerInstallation, Mounts, controller_manifests};
 
 use super::*;
 
@@ -13,6 +13,8 @@ fn printed_deployment_uses_its_pods_name() {
         agents: AcceptedAgents::Invitation(vec!["a.example.com".to_owned()]),
         also_copy: vec!["Secret/keys/*:hand-on".to_owned()],
         accept_returns: vec!["shop".to_owned()],
+        mounts: Mounts::default(),
+        pod_monitor: false,
     });
     let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
