@@ -18,6 +18,8 @@ mod servers;
 #[cfg(test)]
 #[path = "binary/tutorial.rs"]
 mod tutorial;
+#[cfg(test)]
+mod typed;
 
 #[cfg(test)]
 mod example {
