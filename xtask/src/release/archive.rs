@@ -8,9 +8,10 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::part::Parts;
+use super::place::copy_folder;
 use super::{licences, linked, sbom};
-use crate::plugins;
 use crate::shell::{must, root, said, say, target};
+use crate::{book, plugins};
 
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where checksums are, beside the archive.
@@ -31,10 +32,8 @@ pub(super) const CONTAINERFILE: &str = "share/pivot-host/Containerfile";
 /// Folder of the contract, as text and as a package.
 pub(super) const CONTRACT: &str = "share/pivot-host/wit";
 pub(super) const DOCUMENTS: &str = "share/doc/pivot-host";
-/// A vendor who has only the archive can follow this page.
-pub(super) const VENDORS_PAGE: &str = "docs/go-plugin.md";
-/// Its documents: those of the work tree, and those that are written here.
-const COPIED: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE", VENDORS_PAGE];
+/// Folder of the book, below the documents.
+pub(super) const BOOK: &str = "book";
 pub(super) const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
 pub(super) const PARTS: &str = "sbom.cdx.json";
 /// How the names of those of plugins end.
@@ -71,7 +70,7 @@ pub(super) fn write(program: &Path, triple: &str, out: &Path) -> Result<PathBuf>
 }
 
 /// As people who write packages call it.
-fn architecture() -> &'static str {
+pub(super) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
@@ -96,9 +95,9 @@ fn contract(folder: &Path) -> Result<()> {
 }
 
 fn documents(program: &Path, triple: &str, folder: &Path) -> Result<()> {
-    for file in COPIED {
-        copy(&root()?.join(file), &folder.join(file))?;
-    }
+    let book = book::render()?;
+    copy_folder(&book.pages, folder)?;
+    copy_folder(&book.html, &folder.join(BOOK))?;
     let parts = linked::parts(triple)?;
     put(&folder.join(LICENCES), &licences::text(&parts)?)?;
     put(&folder.join(PARTS), &list("pivot-host", VERSION, program, &parts)?)

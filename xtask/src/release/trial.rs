@@ -8,12 +8,12 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::archive::{
-    COMPLETIONS, CONTAINERFILE, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN,
-    PLUGINS, PREFIX, SUMS, VENDORS_PAGE, VERSION, installed_plugins,
+    BOOK, COMPLETIONS, CONTAINERFILE, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN,
+    PLUGINS, PREFIX, SUMS, VERSION, architecture, installed_plugins,
 };
 use super::image::Image;
 use super::place::{Place, copy_folder};
-use crate::shell::{must, said, say, target};
+use crate::shell::{must, root, said, say, target};
 
 /// Fails on the first thing that is not as a user needs it.
 pub(super) fn run(archive: &Path, libraries: &[PathBuf]) -> Result<()> {
@@ -24,8 +24,6 @@ pub(super) fn run(archive: &Path, libraries: &[PathBuf]) -> Result<()> {
         );
     }
     say("== Trying it in an empty root directory");
-    let folder = archive.parent().context("an archive lies in a folder")?;
-    said(Command::new("sha256sum").args(["--check", "--strict", SUMS]).current_dir(folder))?;
     let trials = target()?.join("release-trial");
     if trials.exists() {
         fs::remove_dir_all(&trials).with_context(|| format!("remove {}", trials.display()))?;
@@ -33,9 +31,7 @@ pub(super) fn run(archive: &Path, libraries: &[PathBuf]) -> Result<()> {
     let empty = Place::new(trials.join("empty"), &format!("/{PREFIX}/bin/pivot-host"), libraries)?;
     let prefix = empty.root.join(PREFIX);
     fs::create_dir_all(&prefix)?;
-    let mut tar = Command::new("tar");
-    tar.args(["--extract", "--strip-components=1", "--file"]).arg(archive).arg("--directory").arg(&prefix);
-    must(&mut tar)?;
+    install(archive, &prefix)?;
     is_complete(&prefix, &empty)?;
     moves(&empty, &installed_plugins())?;
     finds_servers_by_name(&empty)?;
@@ -48,6 +44,22 @@ pub(super) fn run(archive: &Path, libraries: &[PathBuf]) -> Result<()> {
     container.fails(&["man", "/manual"], 1, "Read-only file system")?;
     say("== It works there");
     Ok(())
+}
+
+/// Page whose section types the commands that install an archive.
+const INSTALL: &str = "docs/install.md";
+const FROM_ARCHIVE: &str = "## From an archive";
+
+/// Installs an archive by the commands of the page, below another folder than theirs.
+fn install(archive: &Path, prefix: &Path) -> Result<()> {
+    let folder = archive.parent().context("an archive lies in a folder")?;
+    let page = read(&root()?.join(INSTALL))?;
+    let section = page.split_once(FROM_ARCHIVE).map(|(_, rest)| rest);
+    let commands = section.and_then(|text| text.split("```").nth(1)).context("the page has no commands")?;
+    has(INSTALL, commands, SUMS)?;
+    let commands = commands.replace("amd64", architecture());
+    let commands = commands.replace(&format!("/{PREFIX}"), &prefix.display().to_string());
+    must(Command::new("sh").args(["-e", "-c", &commands]).current_dir(folder))
 }
 
 /// The libraries that a program needs, and the one that loads them.
@@ -98,7 +110,8 @@ fn is_complete(prefix: &Path, empty: &Place) -> Result<()> {
     has("the README", &read(&documents.join("README.md"))?, "# pivot-host")?;
     has("the changes", &read(&documents.join("CHANGELOG.md"))?, "# Changelog")?;
     has("the licence", &read(&documents.join("LICENSE"))?, "Apache License")?;
-    has("the page for vendors", &read(&documents.join(VENDORS_PAGE))?, "\npivot-host plugin bundle ")?;
+    has("the page for vendors", &read(&documents.join("docs/go-plugin.md"))?, "\npivot-host plugin bundle ")?;
+    has("the runbook", &read(&documents.join(BOOK).join("docs/runbook.html"))?, "id=\"by-exit-code\"")?;
     has("the licences of others", &read(&documents.join(LICENCES))?, "\n  wasmtime ")?;
     let contract = prefix.join(CONTRACT);
     has("the contract", &read(&contract.join("provider.wit"))?, "\npackage pivot:provider@")?;
