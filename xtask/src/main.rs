@@ -1,8 +1,9 @@
-//! The project's own commands: `cargo xtask demo`, `interop`, `language`, `links`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `mutate`, `page`, `pages`, `pictures`, `release`. One file per command.
+//! The project's own commands: `cargo xtask book`, `demo`, `interop`, `language`, `links`, `plugins`, `test`, `bench`, `fuzz`, `matrix`, `mutate`, `page`, `pages`, `pictures`, `release`. One file per command.
 //!
 //! Not a Makefile, because the tools that build the project are already there.
 
 mod bench;
+mod book;
 mod debian;
 mod demo;
 mod deny;
@@ -68,13 +69,14 @@ Commands:
                         results into docs/reliability.md (hours)
   mutate [COUNT | FILE] Change one line at a time in a copy of the work tree, and see that a test
                         notices: all of tests/mutations, some by date, or those of a file
+  book                  Render the pages as a book into target/book
   page                  Build the page of `plan -o html` and of reports, with npm
   language              Lower the numbers in xtask/language.txt to the findings that are left
   pages                 Write into the tables of pages which tests prove what
   pictures              Draw docs/pictures: what plan, move and status print
   release [--out DIR] [--url URL] [--key FILE]
                         Build what is released, for amd64 and arm64: archives with the static
-                        program, completions, manual, plugins, charts, licences and a list of its
+                        program, completions, manual, book, plugins, charts, licences and a list of its
                         parts; the image; checksums; with the URL of these files a manifest for
                         krew, with a key signatures. Then try them (needs root)
   help                  Print this
@@ -104,6 +106,7 @@ fn run(typed: &[&str]) -> Result<()> {
         ["matrix", rest @ ..] => matrix::run(rest),
         ["nightly", rest @ ..] => nightly::run(rest),
         ["mutate", rest @ ..] => mutate::run(rest),
+        ["book"] => book::run(),
         ["page"] => page::run(),
         ["language"] => structure::lower_accepted_language(&shell::root()?),
         ["pages"] => structure::write_pages(&shell::root()?),

@@ -1,5 +1,5 @@
 //! Builds what is released, and tries it where there is nothing else: one archive with the program, static, under its three names,
-//! completions, the manual, the bundled plugins with their lock, licences and a list of all that is linked in.
+//! completions, the manual, the book, the bundled plugins with their lock, licences and a list of all that is linked in.
 
 mod archive;
 mod crates;

@@ -18,6 +18,8 @@ mod servers;
 #[cfg(test)]
 #[path = "binary/tutorial.rs"]
 mod tutorial;
+#[cfg(test)]
+mod typed;
 
 #[cfg(test)]
 mod example {
@@ -74,21 +76,6 @@ mod example {
         expect_test::expect_file!["./plan-classy.txt"].assert_eq(&out(&output));
         let output = of_example("plan", &["-n", "classy", "--tree"]);
         expect_test::expect_file!["./plan-classy-tree.txt"].assert_eq(&out(&output));
-    }
-
-    #[test]
-    fn readme_shows_its_commands_plan() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let readme = fs::read_to_string(root.join("README.md")).unwrap();
-        let (_, rest) = readme.split_once("\npivot-host plan --from-directory examples/metal3").unwrap();
-        let mut parts = rest.split("```");
-        let arguments = parts.next().unwrap();
-        let shown = parts.nth(1).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pivot-host"));
-        command.env_clear().current_dir(root).args(["plan", "--from-directory", "examples/metal3"]);
-        let output = command.args(arguments.split_whitespace()).output().unwrap();
-        assert_eq!(code(&output), 0, "{}", err(&output));
-        assert_eq!(shown.trim().replace("examples/metal3", "EXAMPLE"), out(&output).trim());
     }
 
     /// The example, with a Cluster that somebody paused.

@@ -90,7 +90,7 @@ impl Metrics {
         };
         let plain = |value: usize| vec![(String::new(), value.to_string())];
         let labelled = |label: &str, value: &str| format!("{{{label}=\"{value}\"}}");
-        metric("leader", "gauge", "Whether this controller works.", plain((*leads).into()));
+        metric("leader", "gauge", "Whether this controller works: 1 or 0.", plain((*leads).into()));
         let connected = self.agents.as_ref().map_or(0, |agents| agents.connected_count());
         metric("agents_connected", "gauge", "Agents that are connected.", plain(connected));
         let lines =
@@ -114,7 +114,7 @@ impl Metrics {
         let lines = phases
             .iter()
             .map(|(phase, (_, sum))| (labelled("phase", &phase.to_string()), seconds(*sum).to_string()));
-        metric("phase_seconds_total", "counter", "How long phases took.", lines.collect());
+        metric("phase_seconds_total", "counter", "Seconds that phases took.", lines.collect());
         page
     }
 
@@ -126,6 +126,7 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attempt::Verdict::{self, Done, Gone, Halted, Over, Retry, Stalled, Suspended, Waits};
 
     #[test]
     fn page_has_every_number_with_its_type() {
@@ -150,5 +151,45 @@ mod tests {
             assert!(page.lines().any(|there| there == line), "{line}\n{page}");
         }
         assert_eq!(page.matches("# TYPE").count(), 8);
+    }
+
+    const PAGE: &str = include_str!("../../../docs/metrics.md");
+
+    /// Returns the cells of the table with this heading.
+    fn rows(heading: &str) -> Vec<Vec<&str>> {
+        let (_, table) = PAGE.split_once(heading).unwrap();
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        rows.map(|row| row.split('|').map(|cell| cell.trim().trim_matches('`')).collect()).collect()
+    }
+
+    #[test]
+    fn documentation_lists_each_metric() {
+        let metrics = Metrics::default();
+        metrics.set_pivots([("Copied", false)].into_iter(), 1);
+        metrics.count_attempt("done");
+        metrics.count_phase(Phase::Copied, 1);
+        let rendered = metrics.render_page();
+        let of_metric = |metric: &str| {
+            let mut lines = metric.lines();
+            let (name, help) = lines.next().unwrap().split_once(' ').unwrap();
+            let of = lines.next().unwrap().rsplit(' ').next().unwrap();
+            let label = lines.next().unwrap().split_once('{').map_or("", |(_, rest)| {
+                let (label, _) = rest.split_once('=').unwrap();
+                label
+            });
+            ["", name, of, label, help, ""].map(str::to_owned).to_vec()
+        };
+        let expected: Vec<_> = rendered.split("# HELP ").skip(1).map(of_metric).collect();
+        assert_eq!(rows("| metric | type | label | meaning |"), expected);
+    }
+
+    #[test]
+    fn documentation_lists_each_end() {
+        let ends: Vec<_> = [Done, Over, Gone, Waits, Suspended, Retry, Stalled, Halted]
+            .into_iter()
+            .filter_map(Verdict::metrics_label)
+            .collect();
+        let listed: Vec<_> = rows("| `ended` | meaning |").iter().map(|row| row[1]).collect();
+        assert_eq!(listed, ends);
     }
 }

@@ -9,9 +9,10 @@ use anyhow::{Context, Result};
 
 use super::files::{VERSION, commit_time, copy, put, sha256, tar_command};
 use super::part::Parts;
+use super::place::copy_folder;
 use super::{deployment, licences, linked, sbom};
-use crate::plugins;
 use crate::shell::{must, root, said, say, target};
+use crate::{book, plugins};
 
 /// The names under which kubectl and clusterctl call the program.
 pub(super) const LINKS: [&str; 3] = ["kubectl-pivot", "clusterctl-pivot", "kubectl_complete-pivot"];
@@ -31,10 +32,8 @@ pub(super) const CONTAINERFILE: &str = "share/pivot-host/Containerfile";
 /// Folder of the contract, as text and as a package.
 pub(super) const CONTRACT: &str = "share/pivot-host/wit";
 pub(super) const DOCUMENTS: &str = "share/doc/pivot-host";
-/// A vendor who has only the archive can follow this page.
-pub(super) const VENDORS_PAGE: &str = "docs/go-plugin.md";
-/// Documents of the work tree.
-const COPIED: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE", VENDORS_PAGE];
+/// Folder of the book, below the documents.
+pub(super) const BOOK: &str = "book";
 pub(super) const LICENCES: &str = "THIRD-PARTY-LICENSES.txt";
 pub(super) const PARTS: &str = "sbom.cdx.json";
 /// Ending of the lists of plugins.
@@ -130,9 +129,9 @@ fn contract(folder: &Path) -> Result<()> {
 }
 
 fn documents(program: &Path, triple: &str, folder: &Path) -> Result<()> {
-    for file in COPIED {
-        copy(&root()?.join(file), &folder.join(file))?;
-    }
+    let book = book::render()?;
+    copy_folder(&book.pages, folder)?;
+    copy_folder(&book.html, &folder.join(BOOK))?;
     let parts = linked::parts(triple)?;
     put(&folder.join(LICENCES), &licences::text(&parts)?)?;
     put(&folder.join(PARTS), &list("pivot-host", VERSION, program, &parts)?)

@@ -8,15 +8,15 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::archive::{
-    Archive, COMPLETIONS, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN, PLUGINS,
-    PREFIX, VENDORS_PAGE, architecture_of, installed_plugins,
+    Archive, BOOK, COMPLETIONS, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN, PLUGINS,
+    PREFIX, architecture_of, installed_plugins,
 };
 use super::cross;
 use super::files::VERSION;
 use super::oci;
 use super::place::{Place, copy_folder};
 use super::sums::SUMS;
-use crate::shell::{must, said, say, target};
+use crate::shell::{must, root, said, say, target};
 
 /// Fails on the first thing that is not as a user needs it. Returns the folder with the unpacked archive of this machine.
 pub(super) fn run(folder: &Path, archives: &[Archive], libraries: &[PathBuf]) -> Result<PathBuf> {
@@ -49,9 +49,7 @@ fn run_one(
     let empty = Place::new(trials.join("empty"), &format!("/{PREFIX}/bin/pivot-host"), libraries, emulator)?;
     let prefix = empty.root.join(PREFIX);
     fs::create_dir_all(&prefix)?;
-    let mut tar = Command::new("tar");
-    tar.args(["--extract", "--strip-components=1", "--file"]).arg(&archive.path);
-    must(tar.arg("--directory").arg(&prefix))?;
+    install(archive, &prefix)?;
     is_complete(&prefix, &empty)?;
     moves(&empty, &installed_plugins())?;
     finds_servers_by_name(&empty)?;
@@ -63,6 +61,22 @@ fn run_one(
     moves(&container, "/plugins")?;
     container.fails(&["man", "/manual"], 1, "Read-only file system")?;
     reads_private_kubeconfigs(container)
+}
+
+/// Page whose section types the commands that install an archive.
+const INSTALL: &str = "docs/install.md";
+const FROM_ARCHIVE: &str = "## From an archive";
+
+/// Installs an archive by the commands of the page, below another folder than theirs.
+fn install(archive: &Archive, prefix: &Path) -> Result<()> {
+    let folder = archive.path.parent().context("an archive lies in a folder")?;
+    let page = read(&root()?.join(INSTALL))?;
+    let section = page.split_once(FROM_ARCHIVE).map(|(_, rest)| rest);
+    let commands = section.and_then(|text| text.split("```").nth(1)).context("the page has no commands")?;
+    has(INSTALL, commands, SUMS)?;
+    let commands = commands.replace("amd64", &archive.architecture);
+    let commands = commands.replace(&format!("/{PREFIX}"), &prefix.display().to_string());
+    must(Command::new("sh").args(["-e", "-c", &commands]).current_dir(folder))
 }
 
 /// The libraries that a program needs, and the one that loads them.
@@ -113,7 +127,8 @@ fn is_complete(prefix: &Path, empty: &Place) -> Result<()> {
     has("the README", &read(&documents.join("README.md"))?, "# pivot-host")?;
     has("the changes", &read(&documents.join("CHANGELOG.md"))?, "# Changelog")?;
     has("the licence", &read(&documents.join("LICENSE"))?, "Apache License")?;
-    has("the page for vendors", &read(&documents.join(VENDORS_PAGE))?, "\npivot-host plugin bundle ")?;
+    has("the page for vendors", &read(&documents.join("docs/go-plugin.md"))?, "\npivot-host plugin bundle ")?;
+    has("the runbook", &read(&documents.join(BOOK).join("docs/runbook.html"))?, "id=\"by-exit-code\"")?;
     has("the licences of others", &read(&documents.join(LICENCES))?, "\n  wasmtime ")?;
     let contract = prefix.join(CONTRACT);
     has("the contract", &read(&contract.join("provider.wit"))?, "\npackage pivot:provider@")?;

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 const README: &str = "README.md";
-const MAX_LINES: usize = 150;
-const MAX_WORDS: usize = 1_500;
+const MAX_LINES: usize = 80;
+const MAX_WORDS: usize = 600;
 
 /// Returns a violation for each limit that the README exceeds.
 pub(super) fn violations(root: &Path) -> Result<Vec<String>> {

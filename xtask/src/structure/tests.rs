@@ -491,12 +491,12 @@ no page has a place for the tests of I9: `cli: two`";
 fn a_long_readme_is_a_violation() {
     let readme =
         |lines: usize, words: usize| format!("{}{}", "A word.\n".repeat(lines), "word. ".repeat(words));
-    assert_eq!(report(&[("README.md", &readme(149, 1_202))]), "");
-    assert_eq!(report(&[("README.md", &readme(150, 0))]), "");
-    let long = report(&[("README.md", &readme(150, 1_201))]);
+    assert_eq!(report(&[("README.md", &readme(79, 442))]), "");
+    assert_eq!(report(&[("README.md", &readme(80, 0))]), "");
+    let long = report(&[("README.md", &readme(80, 441))]);
     let expected = [
-        "README.md has 151 lines, and may have 150: move some to a page under docs/",
-        "README.md has 1501 words, and may have 1500: move some to a page under docs/",
+        "README.md has 81 lines, and may have 80: move some to a page under docs/",
+        "README.md has 601 words, and may have 600: move some to a page under docs/",
     ];
     assert_eq!(long, expected.join("\n"));
 }

@@ -9,7 +9,7 @@ use super::session::Session;
 use super::stages::Stage;
 use crate::executables::{build_default_tests, build_tests};
 use crate::shell::{cargo, must, root, target};
-use crate::{deny, interop, page, release, structure};
+use crate::{book, deny, interop, page, release, structure};
 
 /// Executables side by side, and tests at a time in each, where tests need no servers.
 const SIDE_BY_SIDE: (usize, usize) = (2, 2);
@@ -37,10 +37,13 @@ pub(super) fn run_stage(
         Stage::Deny => deny::run(),
         Stage::Clippy => run_clippy(),
         // An example brings the features of tests along, as clippy does: dependencies are checked once for both.
-        Stage::Docs => must(
-            cargo(&["doc", "--workspace", "--no-deps", "--lib", "--bins", "--examples"])?
-                .env("RUSTDOCFLAGS", "--deny warnings"),
-        ),
+        Stage::Docs => {
+            must(
+                cargo(&["doc", "--workspace", "--no-deps", "--lib", "--bins", "--examples"])?
+                    .env("RUSTDOCFLAGS", "--deny warnings"),
+            )?;
+            book::render().map(drop)
+        }
         Stage::Unit => {
             let (slots, threads) = SIDE_BY_SIDE;
             let mut tests = build_default_tests()?;

@@ -73,7 +73,9 @@ impl Stage {
                 "may every dependency come into the program? (the first time it builds cargo-deny, into ~/.cache/pivot-host)"
             }
             Self::Clippy => "does the linter warn? (any warning is an error)",
-            Self::Docs => "does the documentation build, with links that lead somewhere?",
+            Self::Docs => {
+                "do the documentation of the code and the book build, with links that lead somewhere?"
+            }
             Self::Unit => "do tests that need no server pass?",
             Self::Plugins => "do the bundled plugins' own tests pass natively?",
             Self::Reproducible => "do two checkouts give the same bundled plugins, byte for byte?",

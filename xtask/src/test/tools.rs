@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::stages::Stage;
+use crate::book;
 use crate::debian::of_debian;
 use crate::shell::{say, works};
 
@@ -41,6 +42,9 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
             "jq",
             "the walk of publishing writes its catalogue with it",
         ));
+    }
+    if chosen.contains(&Stage::Docs) || chosen.contains(&Stage::Release) {
+        missing.extend(book::missing_installer());
     }
     if chosen.contains(&Stage::Page) {
         missing.extend(of_debian("/usr/bin/chromium", "--version", "chromium", "pages are opened in it"));

@@ -11,6 +11,8 @@ mod child;
 #[cfg(test)]
 mod class;
 #[cfg(test)]
+mod first_hour;
+#[cfg(test)]
 mod handover;
 #[cfg(test)]
 mod infra;
@@ -18,6 +20,9 @@ mod infra;
 mod midway;
 #[cfg(test)]
 mod restore;
+#[cfg(test)]
+#[path = "../../../../host/cli/tests/typed/mod.rs"]
+mod typed;
 #[cfg(test)]
 mod went_back;
 #[cfg(test)]

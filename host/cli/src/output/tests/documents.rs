@@ -218,3 +218,21 @@ fn events_match_their_schema() {
     output.fail("words");
     schemas::check(&serde_json::from_str(&err.text()).unwrap());
 }
+
+#[test]
+fn documentation_links_each_schema() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut expected: Vec<String> = files
+        .map(|file| {
+            let schema: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            let (kind, name) = (schema["title"].as_str().unwrap(), file.file_name().unwrap());
+            format!("| [{kind}](schemas/{})", name.display())
+        })
+        .collect();
+    expected.sort_by(|one, other| one.split(']').next().cmp(&other.split(']').next()));
+    let docs = include_str!("../../../../../docs/documents.md");
+    let links: Vec<&str> =
+        docs.lines().filter_map(|row| row.strip_suffix(" |")?.split(" | ").next()).collect();
+    assert_eq!(links[1..], expected);
+}

@@ -1,0 +1,70 @@
+//! Types the commands of a page in a folder, one after the other. They end and print as the page says.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Words before the exit code of a command that doesn't end with 0.
+const EXITS: &str = "# exits with ";
+/// Seconds after which a command hangs.
+const LIMIT: &str = "600";
+
+/// Returns the lines in fenced blocks.
+fn fenced_lines(page: &str) -> Vec<&str> {
+    let mut is_fenced = false;
+    let mut found = Vec::new();
+    for line in page.lines() {
+        if line.starts_with("```") {
+            is_fenced = !is_fenced;
+        } else if is_fenced {
+            found.push(line);
+        }
+    }
+    found
+}
+
+/// Returns true if a line of a page was printed, or is a part of a printed line. In it, `…` stands for any text.
+fn is_printed(line: &str, printed: &str) -> bool {
+    let has_parts = |mut rest: &str| {
+        line.split('…').all(|part| match rest.split_once(part) {
+            Some((_, after)) => {
+                rest = after;
+                true
+            }
+            None => false,
+        })
+    };
+    printed.lines().any(has_parts)
+}
+
+#[test]
+fn ellipses_stand_for_any_text() {
+    let printed = "Plan: 5 objects, from a to b\nNo problems.";
+    for (line, is_there) in
+        [("from … to …", true), ("No problems.", true), ("from … to c", false), ("Plan: …problems", false)]
+    {
+        assert_eq!(is_printed(line, printed), is_there, "{line}");
+    }
+}
+
+/// Types the lines in fenced blocks that begin with the program's name, and returns all that they print. Each other line there must have
+/// been printed before. The commands find this program and the system's programs, and have no other environment.
+pub(crate) fn type_commands(page: &Path, folder: &Path, program: &Path) -> String {
+    let page = fs::read_to_string(page).unwrap();
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let mut printed = String::new();
+    for line in fenced_lines(&page) {
+        if !line.starts_with("pivot-host ") {
+            assert!(is_printed(line, &printed), "no command printed {line:?} before:\n{printed}");
+            continue;
+        }
+        let mut shell = Command::new("timeout");
+        shell.args([LIMIT, "sh", "-c", line]).env_clear().env("PATH", &path).current_dir(folder);
+        let output = shell.output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let expected = line.split_once(EXITS).map_or(0, |(_, code)| code.parse().unwrap());
+        assert_eq!(output.status.code(), Some(expected), "{line}: {text}");
+        printed.push_str(&text);
+    }
+    printed
+}
