@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use pivot_runtime::ServedKinds;
 
 use crate::base::outcome::failure::Failure;
 use crate::base::plugins::hooks::Hooks;
@@ -15,24 +16,35 @@ type Loaded = Option<Arc<[Arc<dyn Hooks>]>>;
 
 /// Plugins that are loaded, or are being loaded.
 #[derive(Clone)]
-pub struct Plugins(Shared<BoxFuture<'static, Loaded>>);
+pub struct Plugins {
+    loading: Shared<BoxFuture<'static, Loaded>>,
+    served: ServedKinds,
+}
 
 impl Plugins {
     /// Plugins from this future. It is first polled while both sides are opened; work that must start earlier needs a task of its
-    /// own.
-    pub fn from_future(load: impl Future<Output = Option<Vec<Arc<dyn Hooks>>>> + Send + 'static) -> Self {
-        Self(load.map(|loaded| loaded.map(Arc::from)).boxed().shared())
+    /// own. The future may wait for the kinds.
+    pub fn from_future(
+        load: impl Future<Output = Option<Vec<Arc<dyn Hooks>>>> + Send + 'static,
+        served: ServedKinds,
+    ) -> Self {
+        Self { loading: load.map(|loaded| loaded.map(Arc::from)).boxed().shared(), served }
     }
 
-    /// Waits for them.
+    /// The kinds that the plugins may wait for.
+    pub(crate) fn served_kinds(&self) -> &ServedKinds {
+        &self.served
+    }
+
+    /// Waits until they are loaded, or are refused.
     pub(crate) async fn wait_until_loaded(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
-        self.0.clone().await.ok_or(Failure::PluginsRefused)
+        self.loading.clone().await.ok_or(Failure::PluginsRefused)
     }
 }
 
 impl From<Vec<Arc<dyn Hooks>>> for Plugins {
     fn from(plugins: Vec<Arc<dyn Hooks>>) -> Self {
-        Self::from_future(std::future::ready(Some(plugins)))
+        Self::from_future(std::future::ready(Some(plugins)), ServedKinds::default())
     }
 }
 
@@ -45,7 +57,7 @@ impl Default for Plugins {
 impl fmt::Debug for Plugins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names =
-            self.0.peek().and_then(Option::as_ref).map(|plugins| {
+            self.loading.peek().and_then(Option::as_ref).map(|plugins| {
                 plugins.iter().map(|plugin| plugin.describe().name.clone()).collect::<Vec<_>>()
             });
         f.debug_tuple("Plugins").field(&names).finish()
