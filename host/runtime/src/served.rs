@@ -25,7 +25,7 @@ impl ServedKinds {
     }
 
     /// Waits until the kinds are known or stay unknown. Returns false if no side serves any of these kinds.
-    pub(crate) async fn may_include(&self, patterns: &[GroupKind]) -> bool {
+    pub async fn may_include(&self, patterns: &[GroupKind]) -> bool {
         let served = self.0.wait().await.as_ref();
         served.is_none_or(|served| {
             patterns.iter().any(|pattern| served.iter().any(|kind| pattern.covers(kind)))

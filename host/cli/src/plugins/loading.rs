@@ -93,7 +93,7 @@ impl Loading {
             report(&found.notes);
             Some(found.called.clone())
         };
-        Plugins::from_future(load, self.served.clone())
+        Plugins::from_future(load).with_served_kinds(self.served.clone())
     }
 
     /// The plugins that take part, for a plan that is saved.

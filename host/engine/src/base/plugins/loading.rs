@@ -23,12 +23,15 @@ pub struct Plugins {
 
 impl Plugins {
     /// Plugins from this future. It is first polled while both sides are opened; work that must start earlier needs a task of its
-    /// own. The future may wait for the kinds.
-    pub fn from_future(
-        load: impl Future<Output = Option<Vec<Arc<dyn Hooks>>>> + Send + 'static,
-        served: ServedKinds,
-    ) -> Self {
-        Self { loading: load.map(|loaded| loaded.map(Arc::from)).boxed().shared(), served }
+    /// own.
+    pub fn from_future(load: impl Future<Output = Option<Vec<Arc<dyn Hooks>>>> + Send + 'static) -> Self {
+        let loading = load.map(|loaded| loaded.map(Arc::from)).boxed().shared();
+        Self { loading, served: ServedKinds::default() }
+    }
+
+    /// Plugins whose future waits for the kinds that both sides serve.
+    pub fn with_served_kinds(self, served: ServedKinds) -> Self {
+        Self { served, ..self }
     }
 
     /// The kinds that the plugins may wait for.
@@ -44,7 +47,7 @@ impl Plugins {
 
 impl From<Vec<Arc<dyn Hooks>>> for Plugins {
     fn from(plugins: Vec<Arc<dyn Hooks>>) -> Self {
-        Self::from_future(std::future::ready(Some(plugins)), ServedKinds::default())
+        Self::from_future(std::future::ready(Some(plugins)))
     }
 }
 
