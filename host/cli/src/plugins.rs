@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use pivot_core::plugins::hooks::Description;
 use pivot_engine::Exit;
-use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Locked, Plugin};
+use pivot_runtime::{Admission, AdmitOptions, Grant, LoadOptions, Loaded, Locked, Plugin, ServedKinds};
 use serde_json::{Value, json};
 
 use crate::args::{Import, PluginArgs, PluginVerb, RehearseArgs};
@@ -51,8 +51,13 @@ use runtime::start_runtime;
 use trust::TrustFile;
 
 /// Loads the plugins of a directory as the flags say.
-async fn load_directory(directory: &Path, with: &PluginArgs) -> Result<Loaded, Text> {
+async fn load_directory(
+    directory: &Path,
+    with: &PluginArgs,
+    served: Option<ServedKinds>,
+) -> Result<Loaded, Text> {
     let (options, _) = build_load_options(false, with.strict, with.trust.as_deref())?;
+    let options = LoadOptions { served, ..options };
     let loaded = start_runtime().map_err(|(_, why)| why)?.load(directory, options).await;
     loaded.map_err(|errors| refused::directory_refusal_text(directory, &errors))
 }
@@ -68,7 +73,9 @@ fn build_load_options(
     let strict = strict || trust.as_ref().is_some_and(|trust| trust.policy.is_strict());
     // What no lock has admitted is admitted now.
     let purpose = if unlocked { TrustFile::for_admitting } else { TrustFile::for_loading };
-    Ok((LoadOptions { unlocked, strict, trust: trust.clone().map(purpose), called: None }, trust))
+    let options =
+        LoadOptions { unlocked, strict, trust: trust.clone().map(purpose), ..LoadOptions::default() };
+    Ok((options, trust))
 }
 
 /// `pivot-host plugin …`.
@@ -153,7 +160,7 @@ async fn rehearse_move(typed: &RehearseArgs, output: &Arc<Output>) -> Result<()>
     let Some(directory) = &typed.with.plugins else {
         return Err((Exit::Usage, "name the directory of the plugins: --plugins DIR".into()));
     };
-    let loaded = load_directory(directory, &typed.with).await.map_err(|why| (Exit::Plugin, why))?;
+    let loaded = load_directory(directory, &typed.with, None).await.map_err(|why| (Exit::Plugin, why))?;
     rehearse::run(typed, directory, loaded, output).await
 }
 
@@ -244,7 +251,7 @@ async fn list_plugins(
     let (options, trust) =
         build_load_options(allow_unlocked, strict, trust).map_err(|why| (Exit::Plugin, why))?;
     let loaded = start_runtime()?.load(directory, options).await;
-    let Loaded { plugins, disabled, open_to_others } =
+    let Loaded { plugins, disabled, open_to_others, .. } =
         loaded.map_err(|errors| (Exit::Plugin, refused::directory_refusal_text(directory, &errors)))?;
     let disabled = switched_off(&disabled);
     let items = plugins.iter().map(|plugin| {
@@ -280,18 +287,19 @@ async fn list_plugins(
 async fn verify_plugins(directory: &Path, strict: bool, trust: Option<&Path>, output: &Output) -> Result<()> {
     let (options, trust) = build_load_options(false, strict, trust).map_err(|why| (Exit::Plugin, why))?;
     let trusting = trust.as_ref().map(TrustFile::document);
-    let Loaded { plugins, disabled, open_to_others } = match start_runtime()?.load(directory, options).await {
-        Ok(loaded) => loaded,
-        Err(errors) => {
-            let faults: Vec<Value> = errors.iter().map(refused::fault_document).collect();
-            let document = Document::new(
-                "PluginVerification",
-                json!({"admitted": false, "trust": trusting, "faults": faults}),
-            );
-            output.result(&document, Text::default);
-            return Err((Exit::Plugin, refused::directory_refusal_text(directory, &errors)));
-        }
-    };
+    let Loaded { plugins, disabled, open_to_others, .. } =
+        match start_runtime()?.load(directory, options).await {
+            Ok(loaded) => loaded,
+            Err(errors) => {
+                let faults: Vec<Value> = errors.iter().map(refused::fault_document).collect();
+                let document = Document::new(
+                    "PluginVerification",
+                    json!({"admitted": false, "trust": trusting, "faults": faults}),
+                );
+                output.result(&document, Text::default);
+                return Err((Exit::Plugin, refused::directory_refusal_text(directory, &errors)));
+            }
+        };
     let format_name = |plugin: &Plugin| {
         let Description { name, version, .. } = plugin.description();
         format!("{name} {version}")

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use futures::future;
 use pivot_core::plugins::hooks::{Description, Hook};
 use pivot_vetting::digest::sha256;
-use pivot_vetting::permissions::{self, Declaration, Limits, LockEntry, OperatorFile, summarize_risks};
+use pivot_vetting::permissions::{
+    self, Declaration, Grants, Limits, LockEntry, OperatorFile, summarize_risks,
+};
 use pivot_vetting::signatures::card;
 
 use crate::candidate::{Candidate, run_off_thread};
@@ -69,6 +71,8 @@ impl Inspection {
 pub struct Loaded {
     /// The enabled plugins, in the order of their calls.
     pub plugins: Vec<Plugin>,
+    /// The enabled plugins that weren't compiled, since neither side serves a kind that they are granted.
+    pub idle: Vec<Description>,
     /// The plugins that exist but are disabled.
     pub disabled: Vec<Disabled>,
     /// The files that decide which plugins run and that other users may write.
@@ -96,13 +100,19 @@ struct Found {
     digest: String,
     name: String,
     version: String,
-    /// None: it is disabled.
-    plugin: Option<Plugin>,
+    role: Role,
+}
+
+/// A plugin's part in what it is loaded for.
+enum Role {
+    Called(Box<Plugin>),
+    Idle(Box<Description>),
+    Disabled,
 }
 
 impl Found {
     fn refusal(&self, why: Refused) -> LoadError {
-        let Self { file, digest, name, version, plugin: _ } = self;
+        let Self { file, digest, name, version, role: _ } = self;
         why.about_plugin(PluginIdentity {
             name: Some(name.clone()),
             version: Some(version.clone()),
@@ -141,7 +151,7 @@ impl Runtime {
         if strict {
             errors.extend(
                 all.iter()
-                    .filter(|found| found.plugin.is_none())
+                    .filter(|found| matches!(found.role, Role::Disabled))
                     .map(|found| found.refusal(Refused::Disabled)),
             );
             if !open_to_others.is_empty() {
@@ -156,10 +166,11 @@ impl Runtime {
             return Err(errors);
         }
         let mut loaded = Loaded { open_to_others, ..Loaded::default() };
-        for Found { name, version, plugin, .. } in all {
-            match plugin {
-                Some(plugin) => loaded.plugins.push(plugin),
-                None => loaded.disabled.push(Disabled { name, version }),
+        for Found { name, version, role, .. } in all {
+            match role {
+                Role::Called(plugin) => loaded.plugins.push(*plugin),
+                Role::Idle(description) => loaded.idle.push(*description),
+                Role::Disabled => loaded.disabled.push(Disabled { name, version }),
             }
         }
         Ok(loaded)
@@ -182,7 +193,7 @@ impl Runtime {
         let candidate = self.prepare_candidate(dir.read_artifact(&file)?, false).await?;
         let all = candidate.grants_section(true);
         let file = OperatorFile::parse(grants.unwrap_or(&all))?;
-        self.check_gates(&Operator { dir, file, lock: None, trust: None }, candidate).await
+        self.check_gates(&Operator { dir, file, lock: None, trust: None, served: None }, candidate).await
     }
 
     async fn load_one(&self, operator: &Operator, file: &str) -> Result<Found, LoadError> {
@@ -192,23 +203,40 @@ impl Runtime {
             Err(why.about_plugin(PluginIdentity { file: file.to_owned(), ..PluginIdentity::default() }))
         })?;
         let entry = operator.lock_entry(&artifact)?;
-        let found = |name: &str, version: &str, plugin| Found {
+        let found = |name: &str, version: &str, role| Found {
             file: file.to_owned(),
             digest: artifact.digest.clone(),
             name: name.to_owned(),
             version: version.to_owned(),
-            plugin,
+            role,
         };
         // A disabled plugin isn't compiled either: that may be why it was disabled.
         if let Some(LockEntry { name, version, .. }) =
             entry.filter(|entry| operator.file.is_disabled(&entry.name))
         {
-            return Ok(found(name, version, None));
+            return Ok(found(name, version, Role::Disabled));
         }
         // Before it is compiled; its name is that in the lock, until it gives itself one.
         let named = entry.map(|entry| entry.name.as_str());
-        if let Some(trust) = &operator.trust {
-            trust.judge(&operator.dir, &artifact, named).await?;
+        let said = match &operator.trust {
+            Some(trust) => trust.judge(&operator.dir, &artifact, named).await?,
+            None => Vec::new(),
+        };
+        if let Some(LockEntry { name, version, .. }) = entry
+            && let Some(grants) = operator.grants_of_idle(name).await
+        {
+            let idle = Description {
+                name: name.clone(),
+                version: version.clone(),
+                digest: describe_digest(&artifact.digest, grants),
+                vouched_by: signed_claims::describe_claims(&said),
+                granted: grants.describe_lines(),
+                kinds: Vec::new(),
+                reach: Vec::new(),
+                hooks: Vec::new(),
+                secret_data: false,
+            };
+            return Ok(found(name, version, Role::Idle(Box::new(idle))));
         }
         let passed = entry.is_some_and(|entry| entry.has_passed_trial(&trial_terms()));
         let candidate = self.prepare_candidate(artifact.clone(), passed).await.map_err(|mut error| {
@@ -218,7 +246,8 @@ impl Runtime {
         })?;
         let plugin = self.check_gates(operator, candidate).await?;
         let Description { name, version, .. } = plugin.description().clone();
-        Ok(found(&name, &version, Some(plugin).filter(|plugin| plugin.grants().enabled)))
+        let role = if plugin.grants().enabled { Role::Called(Box::new(plugin)) } else { Role::Disabled };
+        Ok(found(&name, &version, role))
     }
 
     /// Checks the gates.
@@ -259,7 +288,7 @@ impl Runtime {
         let description = Description {
             name: name.clone(),
             version: declaration.version.clone(),
-            digest: sha256(format!("{}\n{}", artifact.digest, grants.config).as_bytes()),
+            digest: describe_digest(&artifact.digest, &grants),
             vouched_by: signed_claims::describe_claims(&said),
             granted: grants.describe_lines(),
             kinds: permissions::permitted_kinds(&declaration, &grants),
@@ -289,6 +318,11 @@ impl Runtime {
         }
         Ok(plugin)
     }
+}
+
+/// Returns the digest of component and configuration.
+fn describe_digest(component: &str, grants: &Grants) -> String {
+    sha256(format!("{component}\n{}", grants.config).as_bytes())
 }
 
 pub(crate) fn inspect_candidate(candidate: &Candidate, operator: &OperatorFile) -> Inspection {

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use pivot_core::messages::shell::quote;
 use pivot_vetting::bundles::kind::WASM;
-use pivot_vetting::permissions::{GRANTS_FILE, LOCK_FILE, LockEntry, LockFile, OperatorFile};
+use pivot_vetting::permissions::{GRANTS_FILE, Grants, LOCK_FILE, LockEntry, LockFile, OperatorFile};
 
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, PluginIdentity, Refused, short_digest};
+use crate::served::ServedKinds;
 use crate::signed_claims::Trust;
 
 /// Options of loading plugins.
@@ -22,6 +23,8 @@ pub struct LoadOptions {
     pub trust: Option<Trust>,
     /// Name of the directory in messages, if the directory will be renamed.
     pub called: Option<PathBuf>,
+    /// The kinds of a move's sides: a plugin without objects there isn't compiled. None: all plugins are.
+    pub served: Option<ServedKinds>,
 }
 
 /// The operator's files.
@@ -31,6 +34,7 @@ pub(crate) struct Operator {
     /// None: unlocked.
     pub(crate) lock: Option<LockFile>,
     pub(crate) trust: Option<Trust>,
+    pub(crate) served: Option<ServedKinds>,
 }
 
 impl Operator {
@@ -40,8 +44,8 @@ impl Operator {
             .with_displayed_name(options.called.as_deref());
         match (read_grants(&dir), read_lock(&dir)) {
             (Ok(file), Ok(lock)) => {
-                let LoadOptions { unlocked, strict: _, trust, called: _ } = options;
-                Ok(Self { dir, file, lock: (!unlocked).then_some(lock), trust })
+                let LoadOptions { unlocked, strict: _, trust, called: _, served } = options;
+                Ok(Self { dir, file, lock: (!unlocked).then_some(lock), trust, served })
             }
             (file, lock) => Err(file.err().into_iter().chain(lock.err()).collect()),
         }
@@ -62,6 +66,14 @@ impl Operator {
             None => Refused::NotLocked { command },
         };
         Err(refused.about_plugin(artifact.identity(None)))
+    }
+
+    /// The grants of a plugin that no object of the move's sides concerns, however it is called. A plugin that is shown no kinds may
+    /// decide by something else.
+    pub(crate) async fn grants_of_idle(&self, name: &str) -> Option<&Grants> {
+        let (served, grants) = (self.served.as_ref()?, self.file.plugins.get(name)?);
+        let is_idle = grants.enabled && !grants.kinds.is_empty() && !served.may_include(&grants.kinds).await;
+        is_idle.then_some(grants)
     }
 
     /// Plugins that the operator's files name and that don't exist.

@@ -46,7 +46,7 @@ pub(super) async fn run(
             .map_err(|error| (Exit::Usage, error.0.into()))?,
     };
     let answers = Arc::new(answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default());
-    let Loaded { plugins, disabled, open_to_others } = loaded;
+    let Loaded { plugins, disabled, open_to_others, .. } = loaded;
     let disabled = switched_off(&disabled);
     disabled
         .iter()

@@ -31,14 +31,19 @@ pub struct Setup {
 impl Setup {
     /// Ends if the plugins are refused.
     pub(crate) async fn wait_for_refusal(&self) -> Failure {
-        match self.wait_for_plugins().await {
+        match self.until_loaded_or_halted().await {
             Ok(_) => std::future::pending().await,
             Err(failure) => failure,
         }
     }
 
-    /// The plugins, as soon as they are loaded.
+    /// The plugins, as soon as they are loaded. If no sides were opened, all are.
     pub(crate) async fn wait_for_plugins(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
+        self.plugins.served_kinds().give_up();
+        self.until_loaded_or_halted().await
+    }
+
+    async fn until_loaded_or_halted(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
         tokio::select! {
             loaded = self.plugins.wait_until_loaded() => loaded,
             halt = self.halter.wait() => Err(Failure::Halted(halt)),

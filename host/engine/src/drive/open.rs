@@ -57,10 +57,21 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result
     let (source, target) = (handle(Side::Source), handle(Side::Target));
     let ends = Ends { source: source.end_kind, target: target.end_kind };
     let ask_kinds = async {
+        let served = setup.plugins.served_kinds();
         match (ends.source.is_absent(), ends.target.is_absent()) {
-            (false, false) => Kinds::from_sides(&source, &target, options.confined).await,
-            (true, _) => Kinds::from_one_side(&target).await,
-            (false, true) => Kinds::from_one_side(&source).await,
+            (false, false) => {
+                let kinds = Kinds::from_sides(&source, &target, options.confined).await?;
+                served.set(kinds.source.keys().chain(kinds.target.keys()).cloned().collect());
+                return Ok(kinds);
+            }
+            (true, _) => {
+                served.give_up();
+                Kinds::from_one_side(&target).await
+            }
+            (false, true) => {
+                served.give_up();
+                Kinds::from_one_side(&source).await
+            }
         }
     };
     let identify = async |handle: &Handle, ask: bool| {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pivot_engine::{Exit, Failure, Halt, Plugins, Setup, run};
+use pivot_core::GroupKind;
+use pivot_engine::hooks::ServedKinds;
+use pivot_engine::{Exit, Failure, Halt, Plugins, Setup, Sides, diagnosis, run};
 use pivot_memory::Fault;
-use pivot_places::PlaceError;
+use pivot_places::{DirectoryPlace, Place, PlaceError};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -43,6 +45,34 @@ async fn the_source_is_read_while_plugins_are_compiled() {
         };
         tokio::time::timeout(Duration::from_secs(60), done).await.expect("one waits for the other").unwrap();
     }
+}
+
+/// Loads no plugin, and checks what it is told about the kinds.
+fn asking(expected: bool) -> Plugins {
+    let served = ServedKinds::default();
+    let asked = served.clone();
+    let load = async move {
+        assert!(asked.may_include(&[GroupKind::new(CLUSTERS, "*")]).await);
+        assert_eq!(asked.may_include(&[GroupKind::new("absent.io", "Kind")]).await, expected);
+        Some(Vec::new())
+    };
+    Plugins::from_future(load).with_served_kinds(served)
+}
+
+#[tokio::test(start_paused = true)]
+async fn plugins_learn_served_kinds() {
+    let stage = Stage::new();
+    let done = run::plan(Setup { plugins: asking(false), ..stage.setup() });
+    tokio::time::timeout(Duration::from_secs(60), done).await.expect("plugins wait for ever").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_of_an_absent_side_are_unknown() {
+    let (stage, files) = (Stage::new(), tempfile::tempdir().unwrap());
+    let target: Arc<dyn Place> = Arc::new(DirectoryPlace::to_write(files.path()).unwrap());
+    let sides = Sides { target, ..stage.setup().sides };
+    let done = diagnosis::diagnose(Setup { plugins: asking(true), sides, ..stage.setup() });
+    tokio::time::timeout(Duration::from_secs(60), done).await.expect("plugins wait for ever").unwrap();
 }
 
 // proves: T14

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use pivot_runtime::{LoadError, LoadOptions, Runtime, TrialProgram};
+use pivot_core::GroupKind;
+use pivot_core::records::record::Pin;
+use pivot_runtime::{LoadError, LoadOptions, Loaded, Runtime, ServedKinds, TrialProgram};
 
 use crate::log::log;
 use crate::support::{Place, granted, grants, guest};
@@ -23,6 +25,43 @@ fn refused(error: &LoadError) -> (&'static str, String) {
 async fn load(place: &Place, runtime: &Runtime, unlocked: bool) -> Vec<(&'static str, String)> {
     let loaded = runtime.load(place.dir.path(), LoadOptions { unlocked, ..LoadOptions::default() }).await;
     loaded.err().unwrap_or_default().iter().map(refused).collect()
+}
+
+/// Options for a move between sides that serve one kind.
+fn serving(kind: &str) -> LoadOptions {
+    let served = ServedKinds::default();
+    served.set([GroupKind::new("test.io", kind)].into());
+    LoadOptions { served: Some(served), ..LoadOptions::default() }
+}
+
+/// It would be called with nothing. The move still has it, so that the next run is a run with the same plugins.
+#[tokio::test]
+async fn plugin_without_served_kinds_is_idle() {
+    let (passing, failing) = (trying("exit 0"), trying("exit 12"));
+    let place = Place::new();
+    place.operator(&grants("steady"));
+    place.put("steady.wasm", &guest("steady"));
+    passing.admit(&place.path("steady.wasm"), &granted()).await.unwrap();
+    let lock = std::fs::read_to_string(place.path("plugins.lock")).unwrap();
+    let line = lock.lines().find(|line| line.starts_with("passed")).unwrap();
+    place.put("plugins.lock", lock.replace(line, "").as_bytes());
+    let load = async |options| {
+        let loaded = failing.load(place.dir.path(), options).await;
+        loaded.map_err(|errors| errors.iter().map(LoadError::code).collect::<Vec<_>>())
+    };
+
+    // Whatever is compiled fails its trial.
+    assert_eq!(load(serving("Host")).await.unwrap_err(), ["trial"]);
+    assert_eq!(load(LoadOptions::default()).await.unwrap_err(), ["trial"]);
+    let Loaded { plugins, idle, disabled, .. } = load(serving("Other")).await.unwrap();
+    assert!(plugins.is_empty() && disabled.is_empty());
+    let called = passing.load(place.dir.path(), serving("Host")).await.unwrap().plugins;
+    assert_eq!(Pin::from(&idle[0]), Pin::from(called[0].description()));
+    assert_eq!((idle[0].hooks.len(), idle.len(), called.len()), (0, 1, 1));
+
+    // Without kinds, it may decide by something else.
+    place.operator(&grants("steady").replace("kinds", "kinds = [] #"));
+    assert_eq!(load(serving("Other")).await.unwrap_err(), ["trial"]);
 }
 
 #[tokio::test]

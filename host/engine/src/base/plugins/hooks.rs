@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Relation, Settlement};
 use pivot_core::{GroupKind, Object};
 use pivot_runtime::CallError;
-pub use pivot_runtime::{MoveContext, RunContext, RunKind, Services};
+pub use pivot_runtime::{MoveContext, RunContext, RunKind, ServedKinds, Services};
 pub use pivot_vetting::permissions::Read;
 use serde_json::Value;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use pivot_runtime::ServedKinds;
 
 use crate::base::outcome::failure::Failure;
 use crate::base::plugins::hooks::Hooks;
@@ -15,18 +16,32 @@ type Loaded = Option<Arc<[Arc<dyn Hooks>]>>;
 
 /// Plugins that are loaded, or are being loaded.
 #[derive(Clone)]
-pub struct Plugins(Shared<BoxFuture<'static, Loaded>>);
+pub struct Plugins {
+    loading: Shared<BoxFuture<'static, Loaded>>,
+    served: ServedKinds,
+}
 
 impl Plugins {
     /// Plugins from this future. It is first polled while both sides are opened; work that must start earlier needs a task of its
     /// own.
     pub fn from_future(load: impl Future<Output = Option<Vec<Arc<dyn Hooks>>>> + Send + 'static) -> Self {
-        Self(load.map(|loaded| loaded.map(Arc::from)).boxed().shared())
+        let loading = load.map(|loaded| loaded.map(Arc::from)).boxed().shared();
+        Self { loading, served: ServedKinds::default() }
     }
 
-    /// Waits for them.
+    /// Plugins whose future waits for the kinds that both sides serve.
+    pub fn with_served_kinds(self, served: ServedKinds) -> Self {
+        Self { served, ..self }
+    }
+
+    /// The kinds that the plugins may wait for.
+    pub(crate) fn served_kinds(&self) -> &ServedKinds {
+        &self.served
+    }
+
+    /// Waits until they are loaded, or are refused.
     pub(crate) async fn wait_until_loaded(&self) -> Result<Arc<[Arc<dyn Hooks>]>, Failure> {
-        self.0.clone().await.ok_or(Failure::PluginsRefused)
+        self.loading.clone().await.ok_or(Failure::PluginsRefused)
     }
 }
 
@@ -45,7 +60,7 @@ impl Default for Plugins {
 impl fmt::Debug for Plugins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names =
-            self.0.peek().and_then(Option::as_ref).map(|plugins| {
+            self.loading.peek().and_then(Option::as_ref).map(|plugins| {
                 plugins.iter().map(|plugin| plugin.describe().name.clone()).collect::<Vec<_>>()
             });
         f.debug_tuple("Plugins").field(&names).finish()
