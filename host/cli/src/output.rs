@@ -3,12 +3,14 @@
 //! All output contains text from other sources: [`text`] makes it harmless. The output is built on two writers, so that tests
 //! read the same text as a user. A reader that goes away (`| head`) is no error: the work goes on and further output is dropped.
 
+mod answer;
 mod bundled_plugins;
 mod clusters;
 mod describe;
 mod diagnosis;
 mod document;
 mod events;
+mod foreseen;
 mod happened;
 mod lines;
 mod messages;
@@ -29,6 +31,7 @@ mod stop;
 #[cfg(test)]
 mod tests;
 mod text;
+mod trees;
 mod usage;
 mod verdict;
 mod verification;
@@ -45,6 +48,7 @@ use indicatif::MultiProgress;
 use pivot_engine::Event;
 use serde::Serialize;
 
+pub(crate) use answer::describe_pause;
 pub(crate) use describe::{DescribeDocument, no_match_text, tree_text};
 pub(crate) use diagnosis::{DiagnosisDocument, diagnosis_text};
 pub(crate) use document::{Document, ErrorDocument, PlanDocument, ReportDocument, StatusDocument};
@@ -56,7 +60,7 @@ pub(crate) use report::{Ending, Recorder};
 pub(crate) use reported::Reported;
 pub(crate) use result::{copy_result, handed_over, move_result, rolled_back};
 pub(crate) use roles::{build_roles, manifests_text, role_list, role_manifests};
-pub(crate) use saved::{differences_text, saved_plan};
+pub(crate) use saved::{ComparedPlans, differences_text, list_aspect_changes, saved_plan_text};
 pub(crate) use status::{status_text, under_way};
 pub(crate) use stop::{Advice, AlreadyShown, explain_stop, failure_lines, placeholder_flags, refusals_of};
 pub(crate) use text::Text;

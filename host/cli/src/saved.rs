@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pivot_core::plan::Plan;
+use pivot_core::plan::{Note, Plan};
 use pivot_core::records::saved_plan::{Decisions, End, Made, SavedPlan};
 use pivot_engine::read_end;
 use pivot_places::{Place, read_regular_file};
@@ -19,6 +19,7 @@ pub(crate) struct PlanCircumstances<'a> {
     pub(crate) opened: &'a SourceAndTarget,
     pub(crate) has_target: bool,
     pub(crate) plugins: &'a Loading,
+    pub(crate) warnings: Vec<Note>,
 }
 
 /// Saves a plan in a file, and returns a text about it.
@@ -27,7 +28,7 @@ pub(crate) async fn save_plan(
     plan: &Plan,
     with: PlanCircumstances<'_>,
 ) -> Result<Text, Text> {
-    let PlanCircumstances { decisions, operator, opened, has_target, plugins } = with;
+    let PlanCircumstances { decisions, operator, opened, has_target, plugins, warnings } = with;
     let target = if has_target { Some(identify_end(&*opened.target).await?) } else { None };
     let made = Made {
         by: operator,
@@ -37,7 +38,7 @@ pub(crate) async fn save_plan(
         plugins: plugins.pins().await,
     };
     let remedies = plan.refusals.iter().map(|refusal| output::remedies_sentence(&refusal.remedies)).collect();
-    let saved = SavedPlan::new(plan, made, decisions, remedies);
+    let saved = SavedPlan::new(plan, made, decisions, remedies).with_warnings(warnings);
     let shown = file.path().display().to_string();
     file.write_text(&saved.text())
         .map_err(|error| format!("the plan can't be written to {shown}: {error}"))?;

@@ -262,7 +262,7 @@ pub(crate) struct PlanArgs {
     pub(crate) handover: bool,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
-    /// Show each object in the order of creation, below what it belongs to
+    /// Show each object, below its owner
     #[arg(long, help_heading = "Output")]
     pub(crate) tree: bool,
     #[command(flatten)]
@@ -357,10 +357,13 @@ pub(crate) struct Rbac {
 /// What can be done with saved plans.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum PlanVerb {
-    /// Show a saved plan; needs no cluster
+    /// Show a saved plan, the summary first; needs no cluster
     Show {
         /// The file
         file: PathBuf,
+        /// Show each object, below its owner
+        #[arg(long, help_heading = "Output")]
+        tree: bool,
     },
     /// Approve a saved plan in FILE.intoto.jsonl; trust files can require approvals
     Sign(Signing),

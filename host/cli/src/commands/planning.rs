@@ -1,12 +1,12 @@
 //! The result of planning: shows a plan as text, document or picture, and saves it in a file.
 
-use pivot_core::plan::Plan;
+use pivot_core::plan::{Note, Plan};
 use pivot_core::records::saved_plan::Decisions;
 use pivot_core::request::scope::Scope;
 use pivot_engine::{Exit, Failure, MoveStatus, Stop};
 
 use super::{Command, UNTOUCHED};
-use crate::args::{OutputFormat, Picture, TargetEnd};
+use crate::args::{Ends, OutputFormat, Picture, SourceEnd, TargetEnd};
 use crate::ends::SourceAndTarget;
 use crate::output::{self, AlreadyShown, Document, Outlook, PlanDocument, PlanPage, Progress, Reported};
 use crate::plugins::Loading;
@@ -94,7 +94,7 @@ impl Planning<'_> {
     /// Shows a plan, and writes the report if one is requested. `failed` are the lines of a failure that ended planning early.
     pub(super) fn show(&self, mut plan: Plan, failed: &[String], is_complete: bool) {
         let settings = self.command.output.settings();
-        plan.notes = self.opened.signed.iter().cloned().chain(self.reported.notes()).collect();
+        plan.notes = self.notes();
         let plan = &plan;
         let all = settings.verbose > 0;
         let tree = all || self.command.choices.tree;
@@ -111,6 +111,7 @@ impl Planning<'_> {
             sides: (source, target),
             scope: &self.scope,
             files: self.command.choices.ends.of_files(),
+            pause: self.pause(),
             verdict: &verdict,
             moves: &self.moves,
             next: &self.next,
@@ -143,6 +144,18 @@ impl Planning<'_> {
         });
     }
 
+    /// Returns the notes of the opened sides, of plugins' loading, of the plan and of checks.
+    fn notes(&self) -> Vec<Note> {
+        self.opened.signed.iter().cloned().chain(self.reported.notes()).collect()
+    }
+
+    /// Describes the time for which the source's Clusters will be paused.
+    fn pause(&self) -> Option<&'static str> {
+        let Ends { source, target, .. } = &self.command.choices.ends;
+        let runs = (matches!(source, SourceEnd::Kube(_)), !matches!(target, TargetEnd::Directory(_)));
+        output::describe_pause(runs.0, runs.1, self.decisions.handover)
+    }
+
     /// Saves a plan in the file that the user named. Returns the exit code if that fails.
     pub(super) async fn save(&self, file: Option<PrivateFile>, plan: &Plan) -> Option<u8> {
         let file = file?;
@@ -159,8 +172,10 @@ impl Planning<'_> {
             opened: self.opened,
             has_target: self.has_target,
             plugins: self.plugins,
+            warnings: self.reported.warning_notes(),
         };
-        match saved::save_plan(file, plan, with).await {
+        let plan = Plan { notes: self.notes(), ..plan.clone() };
+        match saved::save_plan(file, &plan, with).await {
             Ok(saved) => {
                 self.command.output.note(saved);
                 None

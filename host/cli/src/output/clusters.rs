@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::messages::grouping::{format_number, plural_kind};
 use pivot_core::plan::Plan;
+use pivot_core::records::saved_plan::SavedPlan;
 use pivot_core::{GroupKind, Key};
 
 use super::lines;
@@ -58,33 +59,65 @@ impl Row<'_> {
 
 /// A row for each Cluster, by name, then one for objects without a Cluster.
 pub(super) fn cluster_rows(plan: &Plan, reported: &Reported, all: bool) -> Text {
-    let mut rows: BTreeMap<Option<&Key>, Row<'_>> = BTreeMap::new();
-    for step in &plan.steps {
-        *rows.entry(step.cluster.as_ref()).or_default().kinds.entry(&step.key.group_kind).or_default() += 1;
-    }
-    let of: BTreeMap<&Key, Option<&Key>> =
-        plan.steps.iter().map(|step| (&step.key, step.cluster.as_ref())).collect();
+    let copied = plan.steps.iter().map(|step| (&step.key, step.cluster.as_ref()));
+    let mut rows = ClusterRows::from_objects(copied);
     for refusal in &plan.refusals {
-        let concerned: BTreeSet<Option<&Key>> =
-            refusal.object.iter().chain(&refusal.others).filter_map(|key| of.get(key).copied()).collect();
-        for cluster in concerned {
-            rows.entry(cluster).or_default().problems += 1;
-        }
+        rows.add_problem(refusal.object.iter().chain(&refusal.others));
     }
     for (cluster, stops) in reported.stops_by_cluster(plan) {
-        rows.entry(cluster).or_default().problems += stops;
+        rows.rows.entry(cluster).or_default().problems += stops;
     }
-    let none = rows.remove(&None);
-    let more = if all { 0 } else { rows.len().saturating_sub(CLUSTERS) };
-    // If not all fit, those with problems come first.
-    let mut named: Vec<_> = rows.into_iter().collect();
-    named.sort_by_key(|(_, row)| more > 0 && row.problems == 0);
-    named.truncate(named.len() - more);
-    let named = named.iter().map(|(cluster, row)| row.cells(*cluster, all));
-    let rows: Vec<Vec<String>> = named.chain(none.map(|row| row.cells(None, all))).collect();
-    let mut text = lines::format_columns(&["CLUSTER", "OBJECTS", "HOSTS", "PROBLEMS", "KINDS"], &rows);
-    if more > 0 {
-        text.add_line(format!("  and {} more Clusters; -v shows them", format_number(more)));
+    rows.into_table(all)
+}
+
+/// Returns these rows for a saved plan.
+pub(super) fn saved_cluster_rows(plan: &SavedPlan, all: bool) -> Text {
+    let copied = plan.steps.iter().map(|step| (&step.object, step.cluster.as_ref()));
+    let mut rows = ClusterRows::from_objects(copied);
+    for refusal in &plan.refusals {
+        rows.add_problem(refusal.objects.iter());
     }
-    text
+    rows.into_table(all)
+}
+
+/// Rows by Cluster, and the Cluster of each object.
+struct ClusterRows<'a> {
+    rows: BTreeMap<Option<&'a Key>, Row<'a>>,
+    clusters: BTreeMap<&'a Key, Option<&'a Key>>,
+}
+
+impl<'a> ClusterRows<'a> {
+    fn from_objects(copied: impl Iterator<Item = (&'a Key, Option<&'a Key>)>) -> Self {
+        let clusters: BTreeMap<&Key, Option<&Key>> = copied.collect();
+        let mut rows: BTreeMap<Option<&Key>, Row<'_>> = BTreeMap::new();
+        for (key, cluster) in &clusters {
+            *rows.entry(*cluster).or_default().kinds.entry(&key.group_kind).or_default() += 1;
+        }
+        Self { rows, clusters }
+    }
+
+    /// Counts a problem once for each Cluster of its objects.
+    fn add_problem<'b>(&mut self, objects: impl Iterator<Item = &'b Key>) {
+        let concerned: BTreeSet<Option<&Key>> =
+            objects.filter_map(|key| self.clusters.get(key).copied()).collect();
+        for cluster in concerned {
+            self.rows.entry(cluster).or_default().problems += 1;
+        }
+    }
+
+    fn into_table(mut self, all: bool) -> Text {
+        let none = self.rows.remove(&None);
+        let more = if all { 0 } else { self.rows.len().saturating_sub(CLUSTERS) };
+        // If not all fit, those with problems come first.
+        let mut named: Vec<_> = self.rows.into_iter().collect();
+        named.sort_by_key(|(_, row)| more > 0 && row.problems == 0);
+        named.truncate(named.len() - more);
+        let named = named.iter().map(|(cluster, row)| row.cells(*cluster, all));
+        let rows: Vec<Vec<String>> = named.chain(none.map(|row| row.cells(None, all))).collect();
+        let mut text = lines::format_columns(&["CLUSTER", "OBJECTS", "HOSTS", "PROBLEMS", "KINDS"], &rows);
+        if more > 0 {
+            text.add_line(format!("  and {} more Clusters; -v shows them", format_number(more)));
+        }
+        text
+    }
 }

@@ -134,6 +134,12 @@ pub(super) struct Said {
     text: String,
 }
 
+impl Said {
+    pub(super) fn code_and_object(&self) -> (&str, Option<&Key>) {
+        (&self.code, self.object.as_ref())
+    }
+}
+
 /// Serialises a key as people read it.
 fn serialize_as_text<S: Serializer>(key: &Option<Key>, serializer: S) -> Result<S::Ok, S::Error> {
     key.as_ref().map(Key::to_string).serialize(serializer)

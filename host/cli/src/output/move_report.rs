@@ -57,6 +57,23 @@ impl MoveReport<'_> {
         self.result.get("unverified").and_then(Value::as_array).map_or(0, Vec::len)
     }
 
+    /// Returns the advice after a run that ended as requested. A run that stopped has commands instead.
+    pub(super) fn advice(&self) -> Option<&'static str> {
+        let advice = match self.outcome {
+            "Moved" if self.unverified_count() > 0 => {
+                "Check that the target's controllers took over: the move didn't wait for all of them."
+            }
+            "Moved" => "Nothing: the move has ended.",
+            "Copied" => "Nothing: the source runs as before. Keep the directory as safe as its Secrets.",
+            "HandedOver" => {
+                "Load the directory into the other cluster, then finish the handover. To go back, cancel it."
+            }
+            "RolledBack" => "Nothing: the source runs as before. To move, make a new plan.",
+            _ => return None,
+        };
+        (self.exit_code == 0).then_some(advice)
+    }
+
     /// A sign and a sentence.
     pub(super) fn verdict(&self) -> (&'static str, String) {
         let (sign, text) = match self.outcome {

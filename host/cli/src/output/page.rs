@@ -13,11 +13,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::happened::{ReportedFinding, ReportedRisk};
-use super::lines::count_text;
 use super::move_report::MoveReport;
 use super::reported::Reported;
+use super::saved::{SavedVerdict, describe_plugins, judge_saved_plan};
 use super::verdict::PlanVerdict;
-use super::{status, stop, text};
+use super::{status, text};
 use content::{Content, Said, UnderWay};
 
 mod content;
@@ -32,6 +32,8 @@ pub(crate) struct PlanPage<'a> {
     pub(crate) scope: &'a Scope,
     /// True if a side is a directory. Then the copied objects stay in the source.
     pub(crate) files: bool,
+    /// The time for which the source's Clusters are paused, if they are.
+    pub(crate) pause: Option<&'static str>,
     /// The judgement, which the terminal shows too.
     pub(crate) verdict: &'a PlanVerdict,
     /// The moves under way, and the commands that can be typed next about each.
@@ -60,11 +62,13 @@ impl PlanPage<'_> {
         let (source, target) = self.sides;
         let again = (command.is_none() && *sign != "none").then(|| self.again.clone());
         let next = command.iter().cloned().collect();
-        let head =
-            Head { title: "Plan of a move", verdict, source, target, facts, next, again, saved: false };
+        let pause = self.pause;
+        let (title, advice) = ("Plan of a move", None);
+        let head = Head { title, verdict, source, target, facts, next, again, advice, pause };
         let moves = self.moves.iter().zip(self.next);
         let moves = moves.map(|(one, next)| UnderWay { lines: status::one_under_way(one), next }).collect();
-        let plan = Some(Content::from_plan(self.plan, moves));
+        let notes = self.plan.notes.iter().map(|note| (note.code.as_ref(), note.object.as_ref()));
+        let plan = Some(Content::from_plan(self.plan, notes, moves));
         let Self { files, reported, failed: message, .. } = *self;
         let (accepted, findings) = (reported.accepted_risks(), reported.findings());
         let warnings = reported.warnings().into_iter().map(Said::from).collect();
@@ -85,7 +89,8 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
     ];
     let (source, target) = (report.source, report.target);
     let verdict = Judged { sign, text };
-    // The next commands are part of the result.
+    let notes = report.notes.iter().map(|note| note.code_and_object());
+    // The next commands after a stop are part of the result.
     let head = Head {
         title: report.title(),
         verdict,
@@ -94,12 +99,13 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
         facts,
         next: Vec::new(),
         again: None,
-        saved: false,
+        advice: report.advice(),
+        pause: None,
     };
     fill_template(&Shown {
         head,
         files: report.files,
-        plan: plan.map(|plan| Content::from_plan(plan, Vec::new())),
+        plan: plan.map(|plan| Content::from_plan(plan, notes, Vec::new())),
         // The report has these three.
         accepted: Vec::new(),
         warnings: Vec::new(),
@@ -111,35 +117,18 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
 
 /// The page of a saved plan; `file` is its name.
 pub(crate) fn saved_plan_page(plan: &SavedPlan, file: &str) -> String {
-    let SavedPlan { source, target, decisions, plugins, refusals, .. } = plan;
-    let scope = &decisions.scope;
-    let risks = scope.accept.iter().chain(decisions.accept.iter());
-    let accepted: Vec<_> =
-        risks.map(|(code, kinds)| ReportedRisk::new(code, kinds.iter().cloned())).collect();
-    let (sign, text) = match (refusals.len(), target) {
-        (0, None) => ("warn", "A saved plan without a target, which no move carries out".to_owned()),
-        (0, Some(_)) if accepted.is_empty() => ("good", "A saved plan without problems".to_owned()),
-        (0, Some(_)) => (
-            "warn",
-            format!("A saved plan without problems; {} accepted", count_text(accepted.len(), "risk")),
-        ),
-        (problems, _) => (
-            "bad",
-            format!("A saved plan with {}, which no move carries out", count_text(problems, "problem")),
-        ),
-    };
-    let plugins: Vec<String> = plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
+    let SavedPlan { source, target, decisions, warnings, .. } = plan;
+    let SavedVerdict { sign, text, accepted, pause, command } = judge_saved_plan(plan, file);
     let facts = vec![
-        ("What", scope.to_string()),
+        ("What", decisions.scope.to_string()),
         ("Planned", plan.made_at.clone()),
         ("By", format!("{}, with pivot-host {}", plan.made_by, plan.written_by)),
-        ("Plugins", if plugins.is_empty() { "none".to_owned() } else { plugins.join(", ") }),
+        ("Plugins", describe_plugins(plan)),
         ("File", file.to_owned()),
         ("Checksum", plan.checksum().to_owned()),
     ];
     let files = source.files.is_some() || target.as_ref().is_some_and(|target| target.files.is_some());
-    let can_move = refusals.is_empty() && target.is_some() && !files;
-    let next = can_move.then(|| stop::saved_plan_command(file)).into_iter().collect();
+    let next = command.into_iter().collect();
     let (source, target) = (source.label.as_str(), target.as_ref().map_or("", |target| &target.label));
     let verdict = Judged { sign, text };
     let head = Head {
@@ -150,14 +139,15 @@ pub(crate) fn saved_plan_page(plan: &SavedPlan, file: &str) -> String {
         facts,
         next,
         again: None,
-        saved: true,
+        advice: None,
+        pause,
     };
     fill_template(&Shown {
         head,
         files,
         plan: Some(Content::from_saved_plan(plan)),
         accepted,
-        warnings: Vec::new(),
+        warnings: warnings.iter().map(Said::from).collect(),
         findings: Vec::new(),
         report: None,
         message: &[],
@@ -229,8 +219,12 @@ struct Head<'a> {
     /// The command that makes the plan again, if it can't be carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
     again: Option<String>,
-    /// True for a saved plan, which has no warnings.
-    saved: bool,
+    /// The advice after a run that ended, if no command follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<&'static str>,
+    /// The time for which the source's Clusters will be paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pause: Option<&'static str>,
 }
 
 /// Judgement of a plan or a move.

@@ -1,5 +1,5 @@
 //! A plan for people: how much of which Clusters moves, the objects that stay and the reasons, and the problems. With `--tree`
-//! also each object, in the order of creation.
+//! also each object, below its owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,11 @@ use pivot_core::request::mapping::NamespaceMap;
 
 use super::clusters::cluster_rows;
 use super::document::PlanDocument;
+use super::foreseen::foreseen_changes;
 use super::reported::Reported;
-use super::saved::foreseen_changes;
 use super::stop::refusal_lines;
 use super::text::Text;
+use super::trees::{TreeRow, draw_trees};
 use super::verdict::count_problems;
 use super::{Document, events, messages};
 
@@ -41,12 +42,9 @@ impl Document<PlanDocument<'_>> {
             text.gap();
             text.append(cluster_rows(plan, reported, all));
             if tree {
-                text.gap();
-                text.add_line("In order of creation, each below its owner:");
-                text.gap();
-                text.append(object_tree(&plan.steps));
+                text.append(trees_text(&plan.steps));
             } else {
-                text.add_line("  (--tree shows each object, in the order of creation)");
+                text.add_line("  (--tree shows each object, below its owner)");
                 text.append(kept_objects_text(plan));
                 text.append(added_objects_text(plan, map));
             }
@@ -171,25 +169,12 @@ fn more_reasons(reasons: usize) -> Text {
     text
 }
 
-/// Places each step below its latest predecessor, which is its nearest owner.
-fn object_tree(steps: &[Step]) -> Text {
-    let mut below: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
-    for (index, step) in steps.iter().enumerate() {
-        below.entry(step.after.iter().copied().max()).or_default().push(index);
-    }
-    let mut text = Text::default();
-    // Depth first, without recursion: a chain of owners can be long.
-    let mut open: Vec<(usize, usize)> = Vec::new();
-    let push = |open: &mut Vec<(usize, usize)>, parent: Option<usize>, depth: usize| {
-        open.extend(below.get(&parent).into_iter().flatten().rev().map(|index| (*index, depth)));
-    };
-    push(&mut open, None, 1);
-    while let Some((index, depth)) = open.pop() {
-        let Some(step) = steps.get(index) else { continue };
-        text.add_line(format!("{}{}{}", "  ".repeat(depth), step.key, step_remarks(step)));
-        push(&mut open, Some(index), depth + 1);
-    }
-    text
+fn trees_text(steps: &[Step]) -> Text {
+    let rows = steps.iter().map(|step| {
+        let Step { key, cluster, after, .. } = step;
+        TreeRow { key, cluster: cluster.as_ref(), after, remarks: step_remarks(step) }
+    });
+    draw_trees(&rows.collect::<Vec<_>>())
 }
 
 fn step_remarks(step: &Step) -> String {
@@ -204,7 +189,7 @@ fn step_remarks(step: &Step) -> String {
         remarks.push(format!("without its owner {} {}", owner.kind, owner.name));
     }
     remarks.extend(foreseen_changes(step.in_target.as_ref(), &step.changes));
-    if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
+    remarks.join("; ")
 }
 
 fn staying_objects_text(stays: &[Stay], all: bool) -> Text {

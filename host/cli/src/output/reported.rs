@@ -62,6 +62,18 @@ impl Reported {
         notes.collect()
     }
 
+    /// Returns the warnings, and the findings of plugins that are no mere notes, as a saved plan has them: each with its remedy.
+    pub(crate) fn warning_notes(&self) -> Vec<Note> {
+        let warnings = self.events.iter().filter(|event| is_warning(event));
+        let notes = warnings.filter_map(|event| match event.clone() {
+            Event::Warning { code, object, .. } | Event::Finding { code, object, .. } => {
+                Some(Note { code: code.into(), object, message: events::event_line(event, ("", "")) })
+            }
+            _ => None,
+        });
+        notes.collect()
+    }
+
     pub(super) fn warnings(&self) -> Vec<ReportedWarning> {
         let warnings = self.events.iter().filter_map(|event| match event.clone() {
             Event::Warning { code, object, text, remedies } => {

@@ -1,192 +1,172 @@
-//! Saved plans for people: one, and how two differ.
+//! A saved plan for people: the answers first, then the problems, the Clusters, and everything else.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_number, format_objects, group_items};
+use pivot_core::messages::grouping::format_number;
 use pivot_core::messages::refusal::some_of;
-use pivot_core::plan::InTarget;
-use pivot_core::records::saved_plan::{Aspect, Difference, SavedFate, SavedPlan, SavedStep};
-use pivot_core::{GroupKind, Key};
-use pivot_engine::Options;
+use pivot_core::objects::names::GROUP_CLUSTER;
+use pivot_core::records::saved_plan::{SavedFate, SavedPlan};
+use pivot_engine::Summary;
 
+use super::answer::{NeededObject, describe_pause, find_needed_objects};
+use super::happened::ReportedRisk;
+use super::lines::count_text;
+use super::stop;
 use super::text::Text;
 
-/// Most fields that are named beside an object.
-const FIELDS: usize = 4;
+pub(crate) use differences::{ComparedPlans, differences_text, list_aspect_changes};
+pub(super) use lists::describe_plugins;
 
-/// A saved plan, with each object in the order of creation. With `all`, also the objects that stay.
-pub(crate) fn saved_plan(plan: &SavedPlan, all: bool) -> Text {
-    let SavedPlan {
-        made_by, made_at, source, target, decisions, plugins, steps, stays, notes, refusals, ..
-    } = plan;
-    let mut text = Text::default();
+mod differences;
+mod lists;
+
+/// Most needed objects that the answer names.
+const MAX_NEEDED_OBJECTS: usize = 3;
+/// Start of the text of an answer.
+const ANSWER_COLUMN: usize = 24;
+
+/// The judgement of a saved plan, for a terminal and for a page.
+pub(super) struct SavedVerdict {
+    /// `good`, `bad` or `warn`.
+    pub(super) sign: &'static str,
+    pub(super) text: String,
+    pub(super) accepted: Vec<ReportedRisk>,
+    pub(super) pause: Option<&'static str>,
+    /// The command that carries the plan out.
+    pub(super) command: Option<String>,
+}
+
+/// Judges a saved plan; `file` is its name.
+pub(super) fn judge_saved_plan(plan: &SavedPlan, file: &str) -> SavedVerdict {
+    let SavedPlan { source, target, decisions, refusals, warnings, .. } = plan;
+    let risks = decisions.scope.accept.iter().chain(decisions.accept.iter());
+    let accepted: Vec<_> =
+        risks.map(|(code, kinds)| ReportedRisk::new(code, kinds.iter().cloned())).collect();
+    let counts = [(accepted.len(), "risk", " accepted"), (lists::group_notes(warnings).len(), "warning", "")];
+    let counts = counts.into_iter().filter(|(number, ..)| *number > 0);
+    let more: Vec<String> =
+        counts.map(|(number, what, more)| format!("{}{more}", count_text(number, what))).collect();
+    let (sign, text) = match (refusals.len(), target) {
+        (0, None) => ("warn", "A saved plan without a target, which no move carries out".to_owned()),
+        (0, Some(_)) if more.is_empty() => ("good", "A saved plan without problems".to_owned()),
+        (0, Some(_)) => ("warn", format!("A saved plan without problems; {}", more.join(", "))),
+        _ => {
+            let problems = count_text(lists::group_refusals(refusals).len(), "problem");
+            ("bad", format!("A saved plan with {problems}, which no move carries out"))
+        }
+    };
+    let target_runs = target.as_ref().is_none_or(|target| target.files.is_none());
+    let is_of_files = source.files.is_some() || !target_runs;
+    let command =
+        (refusals.is_empty() && target.is_some() && !is_of_files).then(|| stop::saved_plan_command(file));
+    let pause = describe_pause(source.files.is_none(), target_runs, decisions.handover);
+    SavedVerdict { sign, text, accepted, pause, command }
+}
+
+/// Counts the objects of a saved plan.
+pub(super) fn count_objects(plan: &SavedPlan) -> Summary {
+    let with_fate = |fate| plan.steps.iter().filter(|step| step.fate == fate).count();
+    let of_kind =
+        |kind| plan.steps.iter().filter(|step| step.object.group_kind.is(GROUP_CLUSTER, kind)).count();
+    Summary {
+        objects: plan.steps.len(),
+        moved: with_fate(SavedFate::Move),
+        kept: with_fate(SavedFate::Keep),
+        from_manifests: with_fate(SavedFate::FromManifest),
+        clusters: of_kind("Cluster"),
+        cluster_classes: of_kind("ClusterClass"),
+        stay: plan.stays.len(),
+    }
+}
+
+/// Finds the objects that stay although moved objects need them.
+pub(super) fn needed_by_saved_plan(plan: &SavedPlan) -> Vec<NeededObject<'_>> {
+    let problems = plan.refusals.iter().map(|one| (one.code.as_str(), one.objects.iter().collect()));
+    let notes = plan.notes.iter().map(|note| (note.code.as_ref(), note.object.as_ref()));
+    find_needed_objects(problems, notes, &plan.steps.iter().map(|step| &step.object).collect())
+}
+
+/// A saved plan. With `tree`, each object that is copied has its own line; with `all`, each one that stays does too.
+pub(crate) fn saved_plan_text(plan: &SavedPlan, file: &str, (tree, all): (bool, bool)) -> Text {
+    let SavedPlan { source, target, decisions, .. } = plan;
     let to = target.as_ref().map_or("(no target)", |target| &target.label);
+    let mut text = Text::default();
     text.strong("Plan:", format!("{}, from {} to {to}", decisions.scope, source.label));
-    text.add_line(format!("  made {made_at} by {made_by}, with pivot-host {}", plan.written_by));
-    let pins: Vec<String> = plugins.iter().map(|pin| format!("{} {}", pin.name, pin.version)).collect();
-    text.add_line(format!(
-        "  plugins: {}",
-        if pins.is_empty() { "none".to_owned() } else { pins.join(", ") }
-    ));
-    let accepted = pivot_engine::describe_accepted_risks(
-        &Options::new(decisions.scope.clone()).with_approved_plan(plan.clone()),
-        None,
+    text.append(answers_text(plan, file));
+    text.append(lists::problems_text(plan, all));
+    text.append(lists::objects_text(plan, (tree, all)));
+    text.append(lists::notes_text("Warnings", &plan.warnings, all));
+    text.append(lists::notes_text("Worth knowing", &plan.notes, all));
+    text.append(lists::origin_text(plan));
+    text
+}
+
+/// The answers of the first screen of the plan's page, in the same order.
+fn answers_text(plan: &SavedPlan, file: &str) -> Text {
+    let SavedVerdict { text: verdict, accepted, pause, command, .. } = judge_saved_plan(plan, file);
+    let Summary { objects, kept, clusters, stay, .. } = count_objects(plan);
+    let mut text = Text::default();
+    text.add_line(format!("  {verdict}"));
+    text.gap();
+    let mut answer = |name: &str, words: String| text.row(format!("  {name:<22}{words}"), ANSWER_COLUMN);
+    let kept = if kept == 0 {
+        String::new()
+    } else {
+        format!(", {} of them kept in the source too", format_number(kept))
+    };
+    let is_copy =
+        plan.source.files.is_some() || plan.target.as_ref().is_some_and(|target| target.files.is_some());
+    let verb = if is_copy { "Copies" } else { "Moves" };
+    answer(verb, format!("{}; {}{kept}", count_text(clusters, "Cluster"), count_text(objects, "object")));
+    answer(
+        "Stays, but is needed",
+        format!("{}; {} in all", describe_needed_objects(plan), count_staying_objects(stay)),
     );
-    text.add_line(format!(
-        "  risks accepted: {}",
-        if accepted.is_empty() { "none".to_owned() } else { accepted.join(", ") }
-    ));
-    text.add_line(format!("  checksum {}", plan.checksum()));
-    if !steps.is_empty() {
-        text.gap();
-        text.add_line(format!("Copied, in the order of creation ({}):", step_counts(steps)));
-        steps.iter().for_each(|step| text.add_line(format!("  {}{}", step.object, saved_remarks(step))));
+    answer("Dangerous", describe_dangers(plan));
+    let risks: Vec<&str> = accepted.iter().map(|risk| risk.text.as_str()).collect();
+    answer("Accepted", if risks.is_empty() { "no risks".to_owned() } else { risks.join("; ") });
+    if let Some(pause) = pause.filter(|_| clusters > 0) {
+        answer("Will be paused", format!("{}, {pause}", count_text(clusters, "Cluster")));
     }
-    if !stays.is_empty() {
+    if let Some(command) = command {
         text.gap();
-        text.add_line(format!("Stays in the source ({}):", format_number(stays.len())));
-        if all {
-            stays.iter().for_each(|stay| text.add_line(format!("  {}: {}", stay.object, stay.why)));
-        } else {
-            let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-            stays.iter().for_each(|stay| *reasons.entry(&stay.why).or_default() += 1);
-            reasons
-                .iter()
-                .for_each(|(why, count)| text.add_line(format!("  {:>5}  {why}", format_number(*count))));
-            text.add_line("  (-v names them)");
-        }
-    }
-    if !notes.is_empty() {
+        text.add_line("To move:");
+        text.add_line(format!("  {command}"));
+    } else if let Some(first) = plan.refusals.first() {
         text.gap();
-        text.add_line("Worth knowing:");
-        for group in group_items(notes, |note| {
-            (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()])
-        }) {
-            text.add_line(format!("  - {}", group.line(&group.first.message, MAX_LISTED_NAMES)));
-        }
-    }
-    if !refusals.is_empty() {
-        text.gap();
-        text.add_line(format!("Problems ({}): this plan can't be carried out", refusals.len()));
-        for refusal in refusals {
-            text.add_line(format!("  - {}: {}", refusal.side, refusal.message));
-            text.add_line(format!("    fix: {}", refusal.remedy));
-        }
+        text.add_line("Solve each problem, then plan again. The first:");
+        text.add_line(format!("  {}", first.remedy));
     }
     text
 }
 
-/// `43 objects: 40 moved, 2 kept in the source too, 1 added`
-fn step_counts(steps: &[SavedStep]) -> String {
-    let of = |fate| steps.iter().filter(|step| step.fate == fate).count();
-    format!(
-        "{} objects: {} moved, {} kept in the source too, {} added",
-        format_number(steps.len()),
-        format_number(of(SavedFate::Move)),
-        format_number(of(SavedFate::Keep)),
-        format_number(of(SavedFate::FromManifest))
-    )
+fn count_staying_objects(stay: usize) -> String {
+    format!("{} {}", format_number(stay), if stay == 1 { "object stays" } else { "objects stay" })
 }
 
-fn saved_remarks(step: &SavedStep) -> String {
-    let mut remarks = Vec::new();
-    if step.fate != SavedFate::Move {
-        remarks.push(step.why.clone());
-    }
-    remarks.extend(step.dropped_owners.iter().map(|owner| format!("without its owner {owner}")));
-    remarks.extend(foreseen_changes(step.in_target.as_ref(), &step.changes));
-    if remarks.is_empty() { String::new() } else { format!("  ({})", remarks.join("; ")) }
-}
-
-/// Returns the state of an object in the target, and the changes by plugins.
-pub(super) fn foreseen_changes(
-    in_target: Option<&InTarget>,
-    changes: &[pivot_core::plan::PluginChange],
-) -> impl Iterator<Item = String> {
-    let there = in_target.map(|in_target| match in_target {
-        InTarget::Same => "the target has it".to_owned(),
-        InTarget::Differs { fields } if fields.is_empty() => {
-            "the target has it, with other content".to_owned()
-        }
-        InTarget::Differs { fields } => {
-            format!("the target has it, with another {}", some_of(fields, FIELDS))
-        }
-    });
-    let changes: Vec<String> = changes
-        .iter()
-        .map(|change| {
-            if change.fields.is_empty() {
-                format!("{} changes it", change.by)
-            } else {
-                let fields: Vec<String> = change.fields.iter().map(|field| describe_field(field)).collect();
-                format!("{} changes {}", change.by, some_of(&fields, FIELDS))
-            }
+/// `Secret ns/pull (needed by Machine ns/m)`
+fn describe_needed_objects(plan: &SavedPlan) -> String {
+    let needed: Vec<String> = needed_by_saved_plan(plan)
+        .into_iter()
+        .map(|NeededObject { object, by, is_accepted }| match by.first() {
+            _ if is_accepted => format!("{object} (accepted)"),
+            Some(first) if by.len() == 1 => format!("{object} (needed by {first})"),
+            Some(first) => format!("{object} (needed by {first} and {} more)", format_number(by.len() - 1)),
+            None => object.to_string(),
         })
         .collect();
-    there.into_iter().chain(changes)
+    if needed.is_empty() { "nothing found".to_owned() } else { some_of(&needed, MAX_NEEDED_OBJECTS) }
 }
 
-/// Names an annotation or a label by its key, and another field by its path.
-fn describe_field(path: &str) -> String {
-    let named = [("/metadata/annotations/", "the annotation"), ("/metadata/labels/", "the label")];
-    let found = named.into_iter().find_map(|(parent, what)| Some((what, path.strip_prefix(parent)?)));
-    match found {
-        Some((what, key)) => format!("{what} {}", key.replace("~1", "/").replace("~0", "~")),
-        None => path.to_owned(),
-    }
-}
-
-/// Returns the differences of a plan from an older one.
-pub(crate) fn differences_text(
-    old: &SavedPlan,
-    new: &SavedPlan,
-    differences: &[Difference],
-    otherwise: &[Aspect],
-) -> Text {
-    let mut text = Text::default();
-    if differences.is_empty() && otherwise.is_empty() {
-        text.add_line(format!(
-            "Same: both plans, made {} and {}, copy the same {} objects in the same way.",
-            old.made_at,
-            new.made_at,
-            format_number(new.steps.len())
-        ));
-    } else {
-        text.add_line(format!("The plan made {} differs from that made {}:", new.made_at, old.made_at));
-    }
-    let mut kinds: BTreeMap<(u8, &str, &GroupKind), BTreeSet<&Key>> = BTreeMap::new();
-    for difference in differences {
-        let (place, what) = difference_label(difference);
-        kinds.entry((place, what, &difference.object().group_kind)).or_default().insert(difference.object());
-    }
-    for ((_, what, _), objects) in kinds {
-        let objects: Vec<&Key> = objects.into_iter().collect();
-        text.add_line(format!("  {what:<18} {}", format_objects(&objects, usize::MAX)));
-    }
-    for aspect in otherwise {
-        text.add_line(match aspect {
-            Aspect::Source => "  another source",
-            Aspect::Target => "  another target",
-            Aspect::Decisions => "  something else was asked for, or other risks accepted",
-            Aspect::Plugins => "  other plugins, or another configuration of them",
-            Aspect::Problems => "  other problems, which prevent that it is carried out",
-        });
-    }
-    text
-}
-
-/// Returns the position and the label of a difference in the list.
-fn difference_label(difference: &Difference) -> (u8, &'static str) {
-    match difference {
-        Difference::New(_) => (0, "only in the newer"),
-        Difference::Gone(_) => (1, "only in the older"),
-        Difference::Replaced(_) => (2, "created again"),
-        Difference::Content(_) => (3, "changed"),
-        Difference::Fate { is: SavedFate::Keep, .. } => (4, "now kept, too"),
-        Difference::Fate { is: SavedFate::Move, .. } => (5, "now moved"),
-        Difference::Fate { is: SavedFate::FromManifest, .. } => (6, "now added"),
-        Difference::Owners(_) => (7, "other owners"),
-        Difference::InTarget(_) => (8, "in the target"),
-        Difference::Changes(_) => (9, "other patches"),
+fn describe_dangers(plan: &SavedPlan) -> String {
+    let problems = lists::group_refusals(&plan.refusals);
+    let warnings = lists::group_notes(&plan.warnings);
+    let first_warning = warnings.first().map(|group| &group.first.message);
+    let warnings = count_text(warnings.len(), "warning");
+    match (problems.first(), first_warning) {
+        (Some(first), _) => {
+            let problems = count_text(problems.len(), "problem");
+            format!("{problems}, {warnings}; first: {}", first.first.message)
+        }
+        (None, Some(first)) => format!("{warnings}; first: {first}"),
+        (None, None) => "nothing found: no problems, no warnings".to_owned(),
     }
 }

@@ -8,6 +8,7 @@ mod pictures;
 mod plans;
 mod results;
 mod roles;
+mod saved_plans;
 #[path = "../../tests/schemas/mod.rs"]
 mod schemas;
 mod size;

@@ -46,9 +46,19 @@ fn plan_is_saved_compared_and_carried_out() {
     assert_eq!(code(&shown), 0, "{}", err(&shown));
     let text = out(&shown);
     assert!(text.contains(&format!("checksum {}", plan["checksum"].as_str().unwrap())), "{text}");
+    let tree = out(&host(&["plan", "show", &file, "--tree"]));
     for step in plan["steps"].as_array().unwrap() {
-        assert!(text.contains(step["object"]["name"].as_str().unwrap()), "{step}");
+        assert!(tree.contains(step["object"]["name"].as_str().unwrap()), "{step}");
     }
+    // A plan and the file that it is saved in have the same trees.
+    let copy = desk.at("copy");
+    let planned = out(&of_example("plan", &["--to-directory", &copy, "-n", "classy", "--tree"]));
+    let trees = |text: &str| -> Vec<String> {
+        let lines = text.lines().skip_while(|line| !line.starts_with("Cluster classy/"));
+        lines.take_while(|line| !line.starts_with("Stays ")).map(str::to_owned).collect()
+    };
+    assert!(trees(&tree).len() > 30, "{tree}");
+    assert_eq!(trees(&tree), trees(&planned));
     assert_eq!(json(&host(&["plan", "show", &file, "-o", "json"])), plan);
 
     // Made again it is the same, but for when.
@@ -63,9 +73,13 @@ fn plan_is_saved_compared_and_carried_out() {
     let count = |plan: &Value| plan["steps"].as_array().unwrap().len();
     assert_eq!(code(&more), 10);
     assert_eq!(document["differences"].as_array().unwrap().len(), count(&all) - count(&plan));
-    assert_eq!(document["otherwise"], json!(["decisions"]));
+    assert_eq!(document["otherwise"], json!(["decisions", "warnings"]));
+    assert_eq!(document["changes"][0]["removed"], json!(["namespace classy"]));
     let text = out(&host(&["plan", "diff", &file, &desk.at("all.json")]));
-    assert!(text.contains("only in the newer") && text.contains("something else was asked for"), "{text}");
+    assert!(
+        text.contains("only in the newer") && text.contains("\n  - namespace classy\n  + all namespaces\n"),
+        "{text}"
+    );
 
     // Elsewhere, or readable by others or not: that is another plan.
     let elsewhere = of_example("move", &["--plan", &file, "--to-directory", &desk.at("other")]);

@@ -32,8 +32,10 @@ mod zones;
 use table::find_rows;
 use table::row::{ANNOTATIONS, BOOTSTRAP, INFRASTRUCTURE, NamedKind, is_unpausable};
 
-/// Code of the refusal.
-const WOULD_DANGLE: &str = "would-dangle";
+/// Code of the refusal. Its first object stays, and the others need it.
+pub const WOULD_DANGLE: &str = "would-dangle";
+/// Code of the note about an object that stays although moved objects need it, as the user accepts.
+pub const ACCEPTED_DANGLING: &str = "dangling-accepted";
 
 /// Most objects that a message names.
 const MAX_LISTED_NAMES: usize = 2;

@@ -21,7 +21,10 @@ use crate::{Key, Side, Uid};
 mod compare;
 mod content;
 
-pub use compare::{Aspect, Difference, Found, aspects_between, compare_plans, compare_with_found};
+pub use compare::{
+    Aspect, Difference, Found, StayDifference, aspects_between, compare_plans, compare_stays,
+    compare_with_found,
+};
 pub use content::content_of;
 
 /// The version of the file's format.
@@ -61,6 +64,9 @@ pub struct SavedPlan {
     pub stays: Vec<SavedStay>,
     /// Notes for the user.
     pub notes: Vec<Note>,
+    /// Warnings for the user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Note>,
     /// Reasons why the plan can't be carried out.
     pub refusals: Vec<SavedRefusal>,
     /// Digest of all other fields. With another digest, the file was edited.
@@ -120,6 +126,9 @@ pub struct SavedStep {
     pub object: Key,
     /// UID in the source.
     pub uid: Uid,
+    /// The steps, all with smaller indices, whose objects must exist first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<usize>,
     /// Content of the object when the plan was made.
     pub content: Option<Content>,
     /// Effect on the object in the source.
@@ -170,6 +179,9 @@ pub struct SavedRefusal {
     pub code: String,
     /// The side.
     pub side: Side,
+    /// The objects that the refusal is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<Key>,
     /// Message of the refusal.
     pub message: String,
     /// Remedies in words.
@@ -223,6 +235,7 @@ impl SavedPlan {
         let refusals = plan.refusals.iter().zip(remedies).map(|(refusal, remedy)| SavedRefusal {
             code: refusal.code.to_owned(),
             side: refusal.side,
+            objects: refusal.object.iter().chain(&refusal.others).cloned().collect(),
             message: refusal.message.clone(),
             remedy,
         });
@@ -244,10 +257,20 @@ impl SavedPlan {
             steps: plan.steps.iter().map(SavedStep::from).collect(),
             stays: stays.collect(),
             notes: plan.notes.clone(),
+            warnings: Vec::new(),
             refusals: refusals.collect(),
             checksum: String::new(),
         };
-        Self { checksum: saved.compute_checksum(), ..saved }
+        saved.with_checksum()
+    }
+
+    /// Adds the warnings of the run that made the plan.
+    pub fn with_warnings(self, warnings: Vec<Note>) -> Self {
+        Self { warnings, ..self }.with_checksum()
+    }
+
+    fn with_checksum(self) -> Self {
+        Self { checksum: self.compute_checksum(), ..self }
     }
 
     /// Returns the text of the file.
@@ -280,6 +303,11 @@ impl SavedPlan {
         if plan.checksum != plan.compute_checksum() {
             return Err(SavedPlanError::Edited);
         }
+        let mut steps = plan.steps.iter().enumerate();
+        if let Some((_, step)) = steps.find(|(index, step)| step.after.iter().any(|before| before >= index)) {
+            let object = safe_text::to_line(&step.object.to_string(), SHOWN);
+            return Err(SavedPlanError::NotAPlan(format!("{object} comes before an object that it needs")));
+        }
         Ok(plan)
     }
 
@@ -298,10 +326,11 @@ impl SavedPlan {
 
 impl From<&Step> for SavedStep {
     fn from(step: &Step) -> Self {
-        let Step { key, uid, dropped_owners, fate, why, cluster, content, in_target, changes, .. } = step;
+        let Step { key, uid, after, dropped_owners, fate, why, cluster, content, in_target, .. } = step;
         Self {
             object: key.clone(),
             uid: uid.clone(),
+            after: after.clone(),
             content: content.clone(),
             fate: fate.into(),
             why: match fate {
@@ -313,7 +342,7 @@ impl From<&Step> for SavedStep {
                 .map(|owner| format!("{} {}", owner.kind, owner.name))
                 .collect(),
             in_target: in_target.clone(),
-            changes: changes.clone(),
+            changes: step.changes.clone(),
             cluster: cluster.clone(),
         }
     }

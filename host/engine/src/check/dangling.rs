@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use futures::FutureExt;
-use pivot_core::checks::dangling::{Referent, Search};
+use pivot_core::checks::dangling::{ACCEPTED_DANGLING, Referent, Search};
 use pivot_core::checks::providers::Provider;
 use pivot_core::discovery::inventory::Inventory;
 use pivot_core::messages::refusal::{Refusal, some_of};
@@ -87,9 +87,25 @@ pub(crate) async fn refuse_dangling(
         job.report(Event::warning("references-differ", text));
     }
     let found = search.into_refusals(!job.target.end_kind.is_absent());
+    report_accepted(job, &found);
     let mut refusals = remove_accepted(job, Risk::Dangling, found);
     offer_plugins_once(job, &mut refusals);
     Ok(refusals)
+}
+
+/// Reports the objects that stay although moved objects need them, and for whose kinds the user accepts that. A later check of
+/// the same run doesn't repeat them.
+fn report_accepted(job: &Job, found: &[Refusal]) {
+    for Refusal { object, message, .. } in found {
+        let Some(object) = object else { continue };
+        let kind = &object.group_kind;
+        if job.options.accept.contains_kind(Risk::Dangling, kind)
+            && !job.used_risks.contains_kind(Risk::Dangling, kind)
+        {
+            let (code, object, text) = (ACCEPTED_DANGLING.into(), Some(object.clone()), message.clone());
+            job.report(Event::Note { code, object, text });
+        }
+    }
 }
 
 /// Removes the offers of plugins that take part. The offer of another plugin stays in the first refusal that has it.

@@ -121,7 +121,16 @@ async fn dangling_references_are_accepted_by_kind() {
     let found = refused(&run::start(stage.setup()).await.unwrap_err());
     assert_eq!(found.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&credentials()]);
     stage.options.accept.insert_kind(Risk::Dangling, credentials().group_kind);
-    run::start(stage.setup()).await.unwrap();
+    let notes = Arc::new(Notes::default());
+    let mut setup = stage.setup();
+    setup.watcher = notes.clone();
+    run::start(setup).await.unwrap();
+    let notes = notes.lines_of("dangling-accepted");
+    assert_eq!(notes.len(), 2, "each object once: {notes:?}");
+    assert!(
+        notes.iter().all(|note| note.contains(" stays and isn't in the target, but is needed by ")),
+        "{notes:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -50,6 +50,8 @@ check(span(3, ["Checked", "done"], paused, ["Paused", "undone", { unpaused: 2 }]
 check(span(3, ["Checked", "stopped"]) === "null" && span(3, ["Checked", "done"], ["Paused", "stopped"]) === "null", "a refused move paused something");
 check(span(0, ["Copied", "done"], ["Live", "done"]) === '{"to":2}', "a resumed move's pause has a beginning");
 
+check(pauseWindow({ exitCode: 0, phases: [{ phase: "Copied", state: "done", changes: {}, at: 0, milliseconds: 1 }] }, true) === null, "a copy of files pauses something");
+
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
 for (const page of [...given, ...write("page.html", out)]) {
   for (const [colorScheme, width] of LOOKS) await look(resolve(page), colorScheme, width).catch((error) => wrong.push(`${basename(page)}: ${error.message}`));
@@ -144,10 +146,11 @@ async function firstScreen(tab, name) {
   const before = tab.viewportSize();
   await tab.setViewportSize({ width: 1280, height: 800 });
   const { head, plan, report } = await data(tab);
-  const seen = await tab.evaluate(() => [...document.querySelectorAll("[data-answer], .next .command")].map((one) => ({ name: one.dataset.answer ?? "Next", text: one.innerText, bottom: one.getBoundingClientRect().bottom })));
+  const seen = await tab.evaluate(() => [...document.querySelectorAll("[data-answer], .next > *")].map((one) => ({ name: one.dataset.answer ?? "Next", text: one.innerText, bottom: one.getBoundingClientRect().bottom })));
   const wanted = ["Dangerous", "Accepted"];
   if (plan) wanted.push("Stays, but is needed");
-  if (head.next?.length || head.again || report?.result.next?.length) wanted.push("Next");
+  if (head.pause && plan?.summary.clusters) wanted.push("Will be paused");
+  if (head.next?.length || head.again || head.advice || report?.result.next?.length) wanted.push("Next");
   for (const one of wanted) check(seen.some((other) => other.name === one), `${name}: the first screen doesn't have ${one}`);
   if (plan) check(seen.some(({ text }) => new RegExp(`^(Move|Copie|Copy|Moved|Copied)s?\\s+${plan.summary.clusters.toLocaleString("en")} Cluster`).test(text)), `${name}: the first screen doesn't say how many Clusters move: ${JSON.stringify(seen)}`);
   for (const { name: what, bottom } of seen) check(bottom <= 800, `${name}: ${what} ends ${bottom} px below the top, out of the first screen`);
@@ -248,6 +251,8 @@ async function hostile(tab, name) {
   const { made, title, copies } = await tab.evaluate(() => ({ made: document.querySelectorAll("main img, main script").length, title: document.title, copies: [...document.querySelectorAll(".command code")].map((one) => one.textContent) }));
   check(made === 0 && !title.includes("owned"), `${name}: a name became markup`);
   check(copies.length === 1 && copies[0] === MOVE, `${name}: a name became a command: ${copies}`);
+  const stays = await tab.locator("[data-answer='Stays, but is needed']").innerText();
+  check(stays.includes(`Secret labs/${MISSING}, as accepted`), `${name}: the answer doesn't say what was accepted: ${stays}`);
   await tab.fill("#search", "onerror");
   const paths = await tab.locator("[role=treeitem] .path").allTextContents();
   check(paths.some((path) => path.includes(HOSTILE)), `${name}: the hostile name isn't shown as it is: ${paths}`);

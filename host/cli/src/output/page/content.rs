@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use pivot_core::Key;
 use pivot_core::messages::refusal::Refusal;
 use pivot_core::messages::remedy::Remedy;
-use pivot_core::objects::names::GROUP_CLUSTER;
 use pivot_core::plan::{Fate, Note, Plan, Stay, Step};
 use pivot_core::records::saved_plan::{SavedFate, SavedPlan, SavedRefusal, SavedStay, SavedStep};
 use pivot_engine::Summary;
 use serde::Serialize;
 
+use crate::output::answer::{NeededObject, find_needed_objects};
+use crate::output::foreseen::foreseen_changes;
 use crate::output::remedies;
 use crate::output::reported::ReportedWarning;
-use crate::output::saved::foreseen_changes;
+use crate::output::saved::{count_objects, needed_by_saved_plan};
 
 /// The objects of a plan, with their problems and notes. Thousands of objects share few words: rows have indices of them.
 #[derive(Serialize)]
@@ -22,6 +23,7 @@ pub(super) struct Content<'a> {
     words: Vec<String>,
     steps: Vec<StepRow<'a>>,
     stays: Vec<StayRow<'a>>,
+    needed: Vec<NeededRow>,
     problems: Vec<Problem>,
     notes: Vec<Said>,
     moves: Vec<UnderWay<'a>>,
@@ -47,6 +49,22 @@ struct StepRow<'a>(
 /// Kind, namespace, name, why it stays.
 #[derive(Serialize)]
 struct StayRow<'a>(Word, Word, &'a str, Word);
+
+/// An object that stays although moved objects need it.
+#[derive(Serialize)]
+struct NeededRow {
+    object: String,
+    by: Vec<String>,
+    /// True if the user accepted that the object stays.
+    accepted: bool,
+}
+
+impl From<NeededObject<'_>> for NeededRow {
+    fn from(NeededObject { object, by, is_accepted }: NeededObject<'_>) -> Self {
+        let by = by.iter().map(ToString::to_string).collect();
+        Self { object: object.to_string(), by, accepted: is_accepted }
+    }
+}
 
 /// Several objects with the same problem.
 #[derive(Serialize)]
@@ -130,7 +148,8 @@ impl Words {
     }
 
     fn saved_step<'a>(&mut self, step: &'a SavedStep) -> StepRow<'a> {
-        let SavedStep { object, uid, fate, why, dropped_owners, in_target, changes, cluster, .. } = step;
+        let SavedStep { object, uid, after, fate, why, dropped_owners, in_target, changes, cluster, .. } =
+            step;
         let Key { group_kind, namespace, name } = object;
         let (kind, namespace) = (self.intern(group_kind), self.maybe(namespace.as_ref()));
         let (fate, keep) = match fate {
@@ -141,7 +160,7 @@ impl Words {
         let (why, cluster) = (self.intern(why), self.maybe(cluster.as_ref()));
         let dropped = dropped_owners.iter().map(|owner| self.intern(owner)).collect();
         let foreseen = foreseen_changes(in_target.as_ref(), changes).map(|one| self.intern(one)).collect();
-        StepRow(kind, namespace, name, fate, why, keep, cluster, &[], &uid.0, dropped, foreseen)
+        StepRow(kind, namespace, name, fate, why, keep, cluster, after, &uid.0, dropped, foreseen)
     }
 
     fn stay_row<'a>(&mut self, key: &'a Key, reason: impl ToString) -> StayRow<'a> {
@@ -151,7 +170,15 @@ impl Words {
 }
 
 impl<'a> Content<'a> {
-    pub(super) fn from_plan(plan: &'a Plan, moves: Vec<UnderWay<'a>>) -> Self {
+    /// `notes` are codes and objects of the notes of the run.
+    pub(super) fn from_plan<'b>(
+        plan: &'a Plan,
+        notes: impl IntoIterator<Item = (&'b str, Option<&'b Key>)>,
+        moves: Vec<UnderWay<'a>>,
+    ) -> Self
+    where
+        'a: 'b,
+    {
         let mut words = Words::default();
         let steps = plan.steps.iter().map(|step| words.step(step)).collect();
         let stays = plan.stays.iter().map(|Stay { key, reason }| words.stay_row(key, reason)).collect();
@@ -168,47 +195,41 @@ impl<'a> Content<'a> {
                 commands: remedies.iter().filter_map(kubectl_command).collect(),
             }
         });
+        let dangling =
+            plan.refusals.iter().map(|one| (one.code, one.object.iter().chain(&one.others).collect()));
+        let needed = find_needed_objects(dangling, notes, &plan.steps.iter().map(|step| &step.key).collect());
         Self {
             summary: plan.into(),
             words: words.all,
             steps,
             stays,
+            needed: needed.into_iter().map(NeededRow::from).collect(),
             problems: problems.collect(),
             notes: plan.notes.iter().map(Said::from).collect(),
             moves,
         }
     }
 
-    /// A saved plan doesn't say which objects must exist first, and of problems it has only the words.
+    /// For problems, a saved plan has remedies in words only.
     pub(super) fn from_saved_plan(plan: &'a SavedPlan) -> Self {
         let mut words = Words::default();
         let steps: Vec<_> = plan.steps.iter().map(|step| words.saved_step(step)).collect();
         let stays = plan.stays.iter().map(|SavedStay { object, why }| words.stay_row(object, why)).collect();
-        let problems = plan.refusals.iter().map(|SavedRefusal { code, side, message, remedy }| Problem {
-            side: side.to_string(),
-            code: code.clone(),
-            message: message.clone(),
-            objects: Vec::new(),
-            remedy: remedy.clone(),
-            commands: Vec::new(),
-        });
-        let with_fate = |fate| plan.steps.iter().filter(|step| step.fate == fate).count();
-        let of_kind =
-            |kind| plan.steps.iter().filter(|step| step.object.group_kind.is(GROUP_CLUSTER, kind)).count();
-        let summary = Summary {
-            objects: steps.len(),
-            moved: with_fate(SavedFate::Move),
-            kept: with_fate(SavedFate::Keep),
-            from_manifests: with_fate(SavedFate::FromManifest),
-            clusters: of_kind("Cluster"),
-            cluster_classes: of_kind("ClusterClass"),
-            stay: plan.stays.len(),
-        };
+        let problems =
+            plan.refusals.iter().map(|SavedRefusal { code, side, objects, message, remedy }| Problem {
+                side: side.to_string(),
+                code: code.clone(),
+                message: message.clone(),
+                objects: objects.iter().map(ToString::to_string).collect(),
+                remedy: remedy.clone(),
+                commands: Vec::new(),
+            });
         Self {
-            summary,
+            summary: count_objects(plan),
             words: words.all,
             steps,
             stays,
+            needed: needed_by_saved_plan(plan).into_iter().map(NeededRow::from).collect(),
             problems: problems.collect(),
             notes: plan.notes.iter().map(Said::from).collect(),
             moves: Vec::new(),

@@ -51,19 +51,19 @@ function plan(clusters, machines, more = {}) {
   ];
   const kept = steps.filter((one) => one[3] === "keep").length;
   const summary = { objects: steps.length, moved: steps.length - kept, kept, fromManifests: 0, clusters, clusterClasses: 1, stay: stays.length };
-  return { summary, words, steps, stays, problems: [], notes: [], moves: [], ...more.plan };
+  return { summary, words, steps, stays, needed: [], problems: [], notes: [], moves: [], ...more.plan };
 }
 
 const head = (sign, text, next = MOVE, again = PLAN) => ({
   title: "Plan of a move", verdict: { sign, text }, source: "kind-boot", target: "prod",
   facts: [["What", "all namespaces"], ["Planned", "2026-08-21T03:00:00Z"], ["By", "pivot-host 0.1.0"]],
-  next: sign === "bad" ? [] : [next], again,
+  next: sign === "bad" ? [] : [next], again, pause: "from before the copy until the target takes over; the report has the time",
 });
 
 export const LABEL = `kubectl label secret ${MISSING} -n labs clusterctl.cluster.x-k8s.io/move= --kubeconfig boot.kubeconfig`;
 const dangling = {
   side: "source", code: "would-dangle", message: `Secret labs/${MISSING} stays and isn't in the target, but is needed by Metal3Cluster mc-3/mc-3 (spec.identityRef.name)`,
-  objects: ["Metal3Cluster mc-3/mc-3", `Secret labs/${MISSING}`], remedy: `let it move, too: \`${LABEL}\`, or accept it with \`--accept dangling=Secret\``, commands: [LABEL],
+  objects: [`Secret labs/${MISSING}`, "Metal3Cluster mc-3/mc-3"], remedy: `let it move, too: \`${LABEL}\`, or accept it with \`--accept dangling=Secret\``, commands: [LABEL],
 };
 const alike = Array.from({ length: 120 }, (_, index) => NOT_HELD(index));
 const stop = { plugin: "metal3-hosts", code: "host-busy", severity: "stop", object: "BareMetalHost mc-2/host-2", text: "host-2 is being provisioned", remedy: "wait until it is provisioned, or `kubectl delete bmh host-2`" };
@@ -76,13 +76,13 @@ const report = (outcome, exitCode, phases, result) => ({
   command: "move", outcome, exitCode, moveId: "20260821-0300-abcd", by: "admin", version: "0.1.0", began: "2026-08-21T03:00:00Z", ended: "2026-08-21T03:00:24Z", milliseconds: 24000,
   source: "kind-boot", target: "prod", accepted, phases, rate: { milliseconds: 1000, changes: [0, 12, 30, 44, 30, 20, 3] }, waits: [], retries: [], throttled: [], findings: [], notes: [], result,
 });
-const reported = (sign, text, title = "Report of a move") => ({ ...head(sign, text), title, next: [], again: undefined, facts: [["Move", "20260821-0300-abcd"], ["Began", "2026-08-21T03:00:00Z"], ["Ended", "2026-08-21T03:00:24Z"]] });
+const reported = (sign, text, title = "Report of a move") => ({ ...head(sign, text), title, next: [], again: undefined, pause: undefined, advice: sign === "bad" ? undefined : "Nothing: the move has ended.", facts: [["Move", "20260821-0300-abcd"], ["Began", "2026-08-21T03:00:00Z"], ["Ended", "2026-08-21T03:00:24Z"]] });
 
 /** Scenes by name: what the program would write. */
 export const scenes = {
   small: () => ({ head: { ...head("good", "No problems."), next: [MOVE, SHORTENED] }, files: false, plan: plan(1, 8) }),
-  clusters: () => ({ head: head("warn", "No problems; 1 risk accepted, 1 warning."), files: false, plan: plan(24, 9, { hostile: true }), accepted, warnings }),
-  problems: () => ({ head: head("bad", "2 problems: a move would be refused. Solve what is listed, then plan again."), files: false, plan: plan(24, 9, { plan: { problems: [dangling] } }), accepted, warnings, findings: [...alike, stop] }),
+  clusters: () => ({ head: head("warn", "No problems; 1 risk accepted, 1 warning."), files: false, plan: plan(24, 9, { hostile: true, plan: { needed: [{ object: `Secret labs/${MISSING}`, by: [], accepted: true }] } }), accepted, warnings }),
+  problems: () => ({ head: head("bad", "2 problems: a move would be refused. Solve what is listed, then plan again."), files: false, plan: plan(24, 9, { plan: { problems: [dangling], needed: [{ object: `Secret labs/${MISSING}`, by: ["Metal3Cluster mc-3/mc-3"] }] } }), accepted, warnings, findings: [...alike, stop] }),
   stopped: () => ({
     head: reported("bad", "Stopped in Copied, with exit code 4"), files: false, plan: plan(2, 4), message: ["target: create Machine mc-0/mc-0-m3: the API server did not answer for 30 s"],
     report: report("Stopped", 4, [phase("Checked", 300, 2100, "done"), phase("Paused", 2400, 1600, "done", { paused: 2 }), phase("Copied", 4000, 20000, "stopped", { created: 31 })],
@@ -94,7 +94,7 @@ export const scenes = {
       phase("Live", 11300, 2700, "done", { unpaused: 24 }), phase("Released", 14000, 8000, "done", { deleted: 960 }), phase("Settled", 22000, 1900, "done")], { kind: "MoveResult" }),
   }),
   large: () => ({ head: head("warn", "No problems; 1 risk accepted, 1 warning."), files: false, plan: plan(465, 10), accepted, warnings }),
-  empty: () => ({ head: { ...head("none", "Nothing to move"), next: [] }, files: false, plan: { summary: { objects: 0, moved: 0, kept: 0, fromManifests: 0, clusters: 0, clusterClasses: 0, stay: 0 }, words: [], steps: [], stays: [], problems: [], notes: [], moves: [] } }),
+  empty: () => ({ head: { ...head("none", "Nothing to move"), next: [] }, files: false, plan: { summary: { objects: 0, moved: 0, kept: 0, fromManifests: 0, clusters: 0, clusterClasses: 0, stay: 0 }, words: [], steps: [], stays: [], needed: [], problems: [], notes: [], moves: [] } }),
 };
 
 /** Fills a page as host/cli/src/output/page.rs does. Returns the files. */

@@ -30,7 +30,20 @@ fn ended(
     let outlook = Outlook { has_failed: !failed.is_empty(), has_target: true, has_dry_run: false, command };
     let verdict = &judge_plan(plan, reported, outlook);
     let again = "pivot-host plan --to-kubeconfig b".to_owned();
-    let page = PlanPage { plan, sides, scope, files, verdict, moves, next, again, reported, failed, now };
+    let page = PlanPage {
+        plan,
+        sides,
+        scope,
+        files,
+        pause: describe_pause(true, true, false),
+        verdict,
+        moves,
+        next,
+        again,
+        reported,
+        failed,
+        now,
+    };
     draw_plan(picture, &page)
 }
 
@@ -201,7 +214,7 @@ fn page_has_the_plan_with_interned_words() {
               ]
             ],
             "next": [],
-            "saved": false,
+            "pause": "from before the copy until the target takes over; the report has the time",
             "source": "kind-boot",
             "target": "prod",
             "title": "Plan of a move",
@@ -212,6 +225,7 @@ fn page_has_the_plan_with_interned_words() {
           },
           "plan": {
             "moves": [],
+            "needed": [],
             "notes": [
               {
                 "code": "n",

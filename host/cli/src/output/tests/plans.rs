@@ -19,7 +19,7 @@ fn plan_shows_order_and_remaining_objects() {
               CLUSTER  OBJECTS  HOSTS  PROBLEMS  KINDS
               ns/edge  3        0      1         1 Secret, 1 Cluster, 1 Machine
               (none)   2        0      0         1 ClusterClass, 1 Identity
-              (--tree shows each object, in the order of creation)
+              (--tree shows each object, below its owner)
 
             Copied, and kept in the source too (1):
               ClusterClass ns/standard: ClusterClass ns/standard is used by Cluster ns/other, which stays
@@ -70,12 +70,13 @@ fn plan_tree_has_each_object() {
               ns/edge  3        0      0         1 Secret, 1 Cluster, 1 Machine
               (none)   2        0      0         1 ClusterClass, 1 Identity
 
-            In order of creation, each below its owner:
+            Cluster ns/edge, with 3 objects:
+              Cluster ns/edge
+                Machine ns/edge-1
+                  Secret ns/edge-1  (without its owner Node n)
 
+            Of no Cluster, 2 objects:
               ClusterClass ns/standard  (kept in the source too: ClusterClass ns/standard is used by Cluster ns/other, which stays)
-                Cluster ns/edge
-                  Machine ns/edge-1
-                    Secret ns/edge-1  (without its owner Node n)
               Identity global
 
             Stays in the source (3):

@@ -106,6 +106,61 @@ fn compare_steps<'a>(
     differences
 }
 
+/// A difference between two plans in an object that stays in the source in at least one of them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StayDifference {
+    /// The older plan copies the object, and the newer one leaves it in the source.
+    NowStays(Key),
+    /// The older plan leaves the object in the source, and the newer one copies it.
+    NowCopied(Key),
+    /// Only the newer plan lists the object.
+    New(Key),
+    /// Only the older plan lists the object.
+    Gone(Key),
+    /// The object stays for another reason.
+    Reason(Key),
+}
+
+impl StayDifference {
+    /// The object.
+    pub fn object(&self) -> &Key {
+        match self {
+            Self::NowStays(object)
+            | Self::NowCopied(object)
+            | Self::New(object)
+            | Self::Gone(object)
+            | Self::Reason(object) => object,
+        }
+    }
+}
+
+/// Compares the objects that stay with the staying objects of an older plan. Returns the differences, sorted by their type, then by name.
+pub fn compare_stays(old: &SavedPlan, new: &SavedPlan) -> Vec<StayDifference> {
+    let find_stays = |plan: &'_ SavedPlan| -> BTreeMap<Key, String> {
+        plan.stays.iter().map(|stay| (stay.object.clone(), stay.why.clone())).collect()
+    };
+    let find_copied =
+        |plan: &SavedPlan| -> BTreeSet<Key> { plan.steps.iter().map(|step| step.object.clone()).collect() };
+    let (copied_before, copied_now) = (find_copied(old), find_copied(new));
+    let mut before = find_stays(old);
+    let mut differences = Vec::new();
+    for (object, why) in find_stays(new) {
+        match before.remove(&object) {
+            None if copied_before.contains(&object) => differences.push(StayDifference::NowStays(object)),
+            None => differences.push(StayDifference::New(object)),
+            Some(was) if was != why => differences.push(StayDifference::Reason(object)),
+            Some(_) => {}
+        }
+    }
+    differences.extend(before.into_keys().map(|object| match copied_now.contains(&object) {
+        true => StayDifference::NowCopied(object),
+        false => StayDifference::Gone(object),
+    }));
+    differences.sort_unstable();
+    differences
+}
+
 /// An aspect of a plan, other than its objects, that can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -120,6 +175,8 @@ pub enum Aspect {
     Plugins,
     /// Other reasons prevent that it is carried out.
     Problems,
+    /// The run that made the plan had other warnings.
+    Warnings,
 }
 
 /// Returns the aspects, other than objects, in which a saved plan differs from an older one.
@@ -137,6 +194,7 @@ pub fn aspects_between(old: &SavedPlan, new: &SavedPlan) -> Vec<Aspect> {
         (Aspect::Decisions, old.decisions != new.decisions),
         (Aspect::Plugins, !plugins(old).matches(&plugins(new))),
         (Aspect::Problems, old.refusals != new.refusals),
+        (Aspect::Warnings, old.warnings != new.warnings),
     ];
     aspects.into_iter().filter(|(_, differs)| *differs).map(|(aspect, _)| aspect).collect()
 }

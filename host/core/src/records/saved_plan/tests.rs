@@ -103,7 +103,7 @@ fn a_file_that_was_edited_anywhere_or_cut_is_refused() {
         let value = edited.pointer_mut(&path).unwrap();
         *value = match &value {
             Value::Bool(is) => json!(!*is),
-            Value::Number(_) => json!(0),
+            Value::Number(number) => json!(number.as_u64().unwrap() + 1),
             Value::String(text) => json!(format!("{text}x")),
             _ => json!("x"),
         };
@@ -179,6 +179,45 @@ fn each_kind_of_difference_is_named_with_its_object() {
     assert_eq!(asked(Some(InTarget::Same), Vec::new()), [Difference::InTarget(machine())]);
     let change = PluginChange { hook: ChangingHook::Hold, by: "plugin hosts".into(), fields: Vec::new() };
     assert_eq!(asked(None, vec![change]), [Difference::Changes(machine())]);
+}
+
+#[test]
+fn staying_objects_are_compared_with_their_reasons() {
+    let old = saved(&plan_of(WORLD));
+    let stay = |object: &str, why: &str| SavedStay { object: key(object), why: why.to_owned() };
+    assert_eq!(compare_stays(&old, &old), []);
+    let mut new = old.clone();
+    let late = new.steps.pop().unwrap().object;
+    new.stays =
+        vec![SavedStay { object: late.clone(), why: "excluded".into() }, stay("Secret ns/new", "no owner")];
+    let other = || key("Secret ns/other");
+    let expected = [
+        StayDifference::NowStays(late.clone()),
+        StayDifference::New(key("Secret ns/new")),
+        StayDifference::Gone(other()),
+    ];
+    assert_eq!(compare_stays(&old, &new), expected);
+    let back = [
+        StayDifference::NowCopied(late),
+        StayDifference::New(other()),
+        StayDifference::Gone(key("Secret ns/new")),
+    ];
+    assert_eq!(compare_stays(&new, &old), back);
+    let mut reason = old.clone();
+    reason.stays[0].why = "excluded by the user".into();
+    assert_eq!(compare_stays(&old, &reason), [StayDifference::Reason(other())]);
+}
+
+#[test]
+fn dependency_on_a_later_object_is_refused() {
+    let plan = saved(&plan_of(WORLD));
+    assert_eq!(plan.steps.iter().map(|step| step.after.len()).sum::<usize>(), 3, "each has its owner");
+    for before in [1, 2, usize::MAX] {
+        let mut edited = plan.clone();
+        edited.steps[1].after = vec![before];
+        let error = SavedPlan::parse(&edited.with_checksum().text()).unwrap_err().to_string();
+        assert!(error.contains("comes before an object that it needs"), "{error}");
+    }
 }
 
 fn host(edit: Value) -> Object {
@@ -307,12 +346,20 @@ fn two_plans_differ_in_objects_and_in_what_they_were_made_with() {
     more.steps.push(late.clone());
     assert_eq!(compare_plans(&old, &more), [Difference::New(late.object)]);
 
-    let aspects: [(Edit, Vec<Aspect>); 10] = [
+    let aspects: [(Edit, Vec<Aspect>); 11] = [
+        (
+            |new| {
+                let message = "the target has no webhook".to_owned();
+                new.warnings.push(Note { code: "webhook".into(), object: None, message });
+            },
+            vec![Aspect::Warnings],
+        ),
         (
             |new| {
                 let (code, message) = ("foreign".to_owned(), "exists".to_owned());
                 let remedy = "delete it".to_owned();
-                new.refusals.push(SavedRefusal { code, side: Side::Target, message, remedy });
+                let objects = Vec::new();
+                new.refusals.push(SavedRefusal { code, side: Side::Target, objects, message, remedy });
             },
             vec![Aspect::Problems],
         ),

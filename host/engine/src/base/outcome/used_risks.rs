@@ -22,6 +22,11 @@ impl UsedRisks {
         self.lock().insert_kinds(risk, kinds);
     }
 
+    /// Returns true if the run has used a risk for a kind.
+    pub(crate) fn contains_kind(&self, risk: Risk, kind: &GroupKind) -> bool {
+        self.lock().contains_kind(risk, kind)
+    }
+
     /// Returns the accepted risks that were not used.
     pub(crate) fn find_unused(&self, accepted: &AcceptedRisks) -> AcceptedRisks {
         accepted.difference(&self.lock())

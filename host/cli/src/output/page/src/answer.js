@@ -12,7 +12,7 @@ export function answer({ head, files, plan, report, accepted, message }, said, n
     el("h1", { class: `verdict ${verdict.sign}` }, sign(verdict.sign), el("span", {}, verdict.text)),
     el("dl", { class: "answers" }, [
       plan && moving(plan.summary, files, report), plan && staying(plan.summary, needed, accepted),
-      dangerous(said, report, message, head.saved), accepting(accepted), paused({ files, plan, report }),
+      dangerous(said, report, message), accepting(accepted), paused({ head, files, plan, report }),
     ].filter(Boolean).map(([name, large, small, look = ""]) => el("div", { class: look, "data-answer": name }, el("dt", {}, name), el("dd", { class: "large" }, large), small && el("dd", { class: "small" }, small)))),
     next(head, said, plan, report),
     el("dl", { class: "facts" }, facts.filter(([, what]) => what).map(([name, what]) => el("div", {}, el("dt", {}, name), el("dd", {}, what, localTime(what))))));
@@ -32,36 +32,36 @@ function moving({ clusters, objects, kept }, files, report) {
 
 function staying({ stay }, needed, accepted = []) {
   const others = `${thousands(stay)} ${stay === 1 ? "object stays" : "objects stay"}`;
-  if (needed.length) return ["Stays, but is needed", counted(needed.length, "object"), [needed[0].name, needed.length > 1 && ` and ${thousands(needed.length - 1)} more`, `; ${others} in all`], "bad"];
+  if (needed.length) return ["Stays, but is needed", counted(needed.length, "object"), [needed[0].name, needed[0].accepted && ", as accepted", needed.length > 1 && ` and ${thousands(needed.length - 1)} more`, `; ${others} in all`], needed.every((one) => one.accepted) ? "warn" : "bad"];
   const risk = accepted.find((one) => one.code === "dangling");
   if (risk) return ["Stays, but is needed", "Accepted", risk.text, "warn"];
   return ["Stays, but is needed", "Nothing found", others];
 }
 
-function dangerous({ problems, warnings }, report, message, saved) {
+function dangerous({ problems, warnings }, report, message) {
   const link = (id, number, what) => el("a", { href: `#${id}` }, counted(number, what));
   const more = warnings.length > 0 && ["; ", link("warnings", warnings.length, "warning")];
   if (problems.length) return ["Dangerous", link("problems", problems.length, "problem"), [problems[0].message, more], "bad"];
   if (report?.result.kind === "Error" || message) return ["Dangerous", el("a", { href: "#stop" }, report ? "It stopped" : "Planning stopped"), [message?.[0], more], "bad"];
   if (warnings.length) return ["Dangerous", link("warnings", warnings.length, "warning"), warnings[0].message, "warn"];
-  return ["Dangerous", "Nothing found", saved ? "no problems; a saved plan has no warnings" : "no problems, no warnings"];
+  return ["Dangerous", "Nothing found", "no problems, no warnings"];
 }
 
 const accepting = (accepted) => (accepted?.length
   ? ["Accepted", el("a", { href: "#accepted" }, counted(accepted.length, "risk")), accepted.map((one) => one.text).join("; "), "warn"]
   : ["Accepted", "No risks", null]);
 
-function paused({ files, plan, report }) {
+function paused({ head, files, plan, report }) {
   if (report) {
-    const span = pauseWindow(report);
-    if (!span || (files && span.from === undefined)) return null;
+    const span = pauseWindow(report, files);
+    if (!span) return null;
     const { from, to } = span;
     if (to === undefined) return ["Paused", "Still paused", from === undefined ? "since before this run" : `since ${lasting(from)} after the run began`, report.exitCode === 0 ? "" : "warn"];
     if (from === undefined) return ["Paused", "Until this run", "paused by an earlier run"];
     return ["Paused", `${lasting(to - from)} at most`, `from ${lasting(from)} to ${lasting(to)} of the run`];
   }
-  if (files || !plan?.summary.clusters) return null;
-  return ["Will be paused", counted(plan.summary.clusters, "Cluster"), "from before the copy until the target takes over; the report has the time"];
+  if (!head.pause || !plan?.summary.clusters) return null;
+  return ["Will be paused", counted(plan.summary.clusters, "Cluster"), head.pause];
 }
 
 function next(head, { problems }, plan, report) {
@@ -69,6 +69,7 @@ function next(head, { problems }, plan, report) {
   const commands = lines.map((line, index) => commandLine(line, index ? "or" : ""));
   if (!commands.length && problems.length) commands.push(remedy(problems[0], "First: "));
   if (!lines.length && head.again) commands.push(commandLine(head.again, commands.length ? "Then plan again" : "Plan again"));
+  if (!commands.length && head.advice) commands.push(el("p", {}, head.advice));
   const shown = commands.filter(Boolean);
   return shown.length ? el("div", { class: "next" }, el("h2", {}, "Next"), shown) : null;
 }

@@ -14,7 +14,7 @@ if (files) FATES.move = { ...FATES.move, word: "copied", long: "Copied: nothing 
 const said = sorted(shown);
 const accepted = report?.accepted ?? shown.accepted;
 const model = plan && read(plan, said);
-const needed = model ? neededObjects(said.problems, model.named) : [];
+const needed = model ? neededObjects(plan, model.named) : [];
 const list = model && objects(model);
 const object = list?.object ?? ((name, words = name) => words);
 const ended = report?.exitCode === 0;
@@ -25,7 +25,7 @@ const parts = [
   report ? stop(shown) : message && failed(message),
   cards("problems", said.problems, object),
   plan && moves(plan.moves),
-  report && phases(report),
+  report && phases(report, files),
   model && clusterMap({ model, head, summary: plan.summary, needed, verb, ...list }),
   risks(accepted),
   cards("warnings", said.warnings, object),

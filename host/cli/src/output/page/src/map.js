@@ -27,7 +27,7 @@ export function clusterMap({ model, head, summary, needed, pick, object, tab, ve
   const there = model.steps.filter((one) => one.foreseen.some((words) => words.startsWith("the target has it")));
 
   const alarms = needed.slice(0, MOST_NEEDED).map((one) => ({
-    ...one, box: el("li", { class: "needed" }, object(one.name), el("span", {}, "stays, but is needed", one.by.length > 0 && ` by ${one.by.slice(0, 2).map((by) => `${by.kind} ${by.path}`).join(", ")}${one.by.length > 2 ? ` and ${thousands(one.by.length - 2)} more` : ""}`)),
+    ...one, box: el("li", { class: "needed" }, object(one.name), el("span", {}, "stays, but is needed", one.accepted && ", as accepted", one.by.length > 0 && ` by ${one.by.slice(0, 2).map((by) => `${by.kind} ${by.path}`).join(", ")}${one.by.length > 2 ? ` and ${thousands(one.by.length - 2)} more` : ""}`)),
   }));
   const lines = svg("svg", { class: "lines", "aria-hidden": "true" });
   const between = el("div", { class: "between" },

@@ -54,19 +54,8 @@ function clusters(steps) {
   });
 }
 
-/** Objects that stay although moved objects need them, and these moved objects. */
-export function neededObjects(problems, named) {
-  const found = new Map();
-  for (const { code, objects } of problems) {
-    if (code !== "would-dangle") continue;
-    const moves = objects.map((name) => named.get(name)).filter((one) => one && one.fate !== "stay");
-    for (const name of objects.filter((name) => !moves.includes(named.get(name)))) {
-      if (!found.has(name)) found.set(name, { name, by: [] });
-      found.get(name).by.push(...moves);
-    }
-  }
-  return [...found.values()];
-}
+/** Objects that stay although moved objects need them, with the moved objects. */
+export const neededObjects = (plan, named) => plan.needed.map(({ object, by, accepted }) => ({ name: object, accepted, by: by.map((name) => named.get(name)).filter(Boolean) }));
 
 /** Kinds and their numbers, the most frequent first. */
 export function frequent(objects) {

@@ -17,9 +17,9 @@ export function stop({ report, message }) {
     (failure.remedies ?? []).map((remedy) => el("p", { class: "remedy" }, el("strong", {}, "To fix it: "), remedy.text)));
 }
 
-export function phases(report) {
+export function phases(report, files) {
   if (!report.phases.length) return null;
-  return section("timeline", "Phases", null, el("p", { class: "hint" }, `${lasting(report.milliseconds)} in all, with the time before the first phase and after the last.`), timeline(report));
+  return section("timeline", "Phases", null, el("p", { class: "hint" }, `${lasting(report.milliseconds)} in all, with the time before the first phase and after the last.`), timeline(report, files));
 }
 
 export function delays({ waits, retries, throttled }) {

@@ -3,7 +3,7 @@ import { el, svg, lasting, counted, thousands } from "./dom.js";
 
 const DONE = { done: "done", stopped: "stopped here", undone: "undone" };
 
-export function timeline(report) {
+export function timeline(report, files) {
   const { phases, milliseconds, rate } = report;
   const whole = Math.max(milliseconds, 1);
   const share = (part) => `${(100 * part) / whole}%`;
@@ -27,16 +27,17 @@ export function timeline(report) {
       el("caption", { class: "unseen" }, "The phases, in order"),
       el("thead", {}, el("tr", {}, ["Phase", "When", "Took", "End", "Changes"].map((head, index) =>
         el("th", { scope: "col", ...(index === 1 ? { "aria-hidden": "true", class: "axis" } : {}) }, head)))),
-      el("tbody", {}, rows, pause(pauseWindow(report), milliseconds, share)))),
+      el("tbody", {}, rows, pause(pauseWindow(report, files), milliseconds, share)))),
     rate && rate.changes.length > 1 ? chart(rate, whole) : null);
 }
 
 /** Exit codes after which the source is as it was. */
 const UNDONE = [3, 8];
 
-/** From the first pause to the end of the phase that ended it. `from` is missing if an earlier run paused. */
-export function pauseWindow({ phases, exitCode }) {
+/** From the first pause to the end of the phase that ended it. `from` is missing if an earlier run paused. Nothing runs in files. */
+export function pauseWindow({ phases, exitCode }, files = false) {
   const begun = phases.find((one) => one.phase === "Paused" && one.state !== "undone");
+  if (files && !begun) return null;
   const live = phases.find((one) => one.phase === "Live" && one.state === "done");
   const undone = exitCode === 4 ? [] : phases.filter((one) => one.state === "undone" && one.changes.unpaused);
   const last = UNDONE.includes(exitCode) ? phases[phases.length - 1] : undefined;
@@ -53,7 +54,7 @@ function pause(span, milliseconds, share) {
   bar.style.left = share(from);
   bar.style.width = `max(3px, ${share(to - from)})`;
   return el("tr", { class: "pauses" },
-    el("th", { scope: "row" }, "Paused"),
+    el("th", { scope: "row" }, "Clusters paused"),
     el("td", { class: "axis", "aria-hidden": "true" }, el("span", { class: "rail" }, bar)),
     el("td", { class: "figure", "data-head": "Took" }, lasting(to - from)),
     el("td", { class: `how ${span.to === undefined ? "undone" : "done"}` }, span.to === undefined ? "‖ still paused" : "▸ unpaused"),
