@@ -54,6 +54,17 @@ pub struct ManagerBinaries {
     pub control_plane: PathBuf,
 }
 
+/// Webhook configurations of Cluster API's own managers, as files.
+#[derive(Debug, Clone)]
+pub struct WebhookManifests {
+    /// Those of the core manager.
+    pub core: PathBuf,
+    /// Those of the kubeadm bootstrap manager.
+    pub bootstrap: PathBuf,
+    /// Those of the kubeadm control-plane manager.
+    pub control_plane: PathBuf,
+}
+
 /// The tool that encrypts files, and the one that makes its keys.
 #[derive(Debug, Clone)]
 pub struct AgeBinaries {
@@ -162,6 +173,17 @@ impl Assets {
             bootstrap: root.join("bootstrap"),
             control_plane: root.join("control-plane"),
             inventory: root.join("inventory"),
+        })
+    }
+
+    /// Webhook configurations of Cluster API's managers, of one release.
+    pub async fn webhooks(&self, version: &str) -> Result<WebhookManifests> {
+        let root = self.cache.get(recipes::cluster_api_webhooks(version)).await?;
+        let find = |manager: &str| root.join(manager).join("manifests.yaml");
+        Ok(WebhookManifests {
+            core: find("core"),
+            bootstrap: find("bootstrap"),
+            control_plane: find("control-plane"),
         })
     }
 

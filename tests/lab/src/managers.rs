@@ -2,8 +2,8 @@
 //!
 //! A move has to work with these programs, not with a specification: they put finalizers back within milliseconds, set the
 //! `Paused` condition, adopt Secrets, and delete Machines if they are unpaused at the wrong moment. They run as plain processes
-//! against a lab server. Webhooks are not registered, so nothing defaults or refuses objects on creation; their server needs a
-//! port and a certificate anyway.
+//! against a lab server. Their webhooks are registered as in an installation, and stay so: they default, refuse and convert objects,
+//! and while a manager is stopped, the server refuses all writes to its kinds.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,11 +15,11 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::assets::{CLUSTER_API, ManagerBinaries, assets};
-use crate::pki;
+use crate::assets::{CLUSTER_API, ManagerBinaries, WebhookManifests, assets};
 use crate::ports::free_ports;
 use crate::process::Process;
 use crate::server::Server;
+use crate::webhooks::WebhookEndpoint;
 
 const START_LIMIT: Duration = Duration::from_mins(5);
 
@@ -51,6 +51,28 @@ impl Manager {
             Self::Core => &binaries.core,
             Self::Bootstrap => &binaries.bootstrap,
             Self::ControlPlane => &binaries.control_plane,
+        }
+    }
+
+    fn webhooks(self, manifests: &WebhookManifests) -> &Path {
+        match self {
+            Self::Core => &manifests.core,
+            Self::Bootstrap => &manifests.bootstrap,
+            Self::ControlPlane => &manifests.control_plane,
+        }
+    }
+
+    /// The API groups whose kinds it converts.
+    fn groups(self) -> &'static [&'static str] {
+        match self {
+            Self::Core => &[
+                "cluster.x-k8s.io",
+                "addons.cluster.x-k8s.io",
+                "ipam.cluster.x-k8s.io",
+                "runtime.cluster.x-k8s.io",
+            ],
+            Self::Bootstrap => &["bootstrap.cluster.x-k8s.io"],
+            Self::ControlPlane => &["controlplane.cluster.x-k8s.io"],
         }
     }
 }
@@ -89,22 +111,23 @@ struct Running {
 }
 
 impl Managers {
-    /// Starts managers against a server that has Cluster API's CRDs, and waits until they are ready.
+    /// Starts managers against a server that has Cluster API's CRDs, waits until they are ready, and registers their webhooks.
     pub async fn start(server: &Server, options: &ManagerOptions) -> Result<Self> {
-        let binaries = assets().await?.managers(options.version).await?;
+        let assets = assets().await?;
+        let (binaries, manifests) =
+            (assets.managers(options.version).await?, assets.webhooks(options.version).await?);
         let dir = tempfile::Builder::new().prefix("pivot-lab-managers-").tempdir()?;
-        let identity = pki::self_signed()?;
-        std::fs::write(dir.path().join("tls.crt"), identity.certificate)?;
-        std::fs::write(dir.path().join("tls.key"), identity.key)?;
         let mut starting = Vec::new();
         for manager in &options.managers {
-            let (webhooks, health) = free_ports()?;
-            let (diagnostics, _) = free_ports()?;
+            let endpoint = WebhookEndpoint::of_manager(server, manager.name())?;
+            // Before the manager starts: it may find objects in versions that it doesn't read.
+            server.register_conversion(&endpoint, manager.groups()).await?;
+            let (health, diagnostics) = free_ports()?;
             let mut command = Command::new(manager.binary(&binaries));
             command.env("POD_NAMESPACE", "default").args([
                 format!("--kubeconfig={}", server.kubeconfig().display()),
-                format!("--webhook-cert-dir={}", dir.path().display()),
-                format!("--webhook-port={webhooks}"),
+                format!("--webhook-cert-dir={}", endpoint.certificates().display()),
+                format!("--webhook-port={}", endpoint.port()),
                 format!("--health-addr=127.0.0.1:{health}"),
                 "--insecure-diagnostics".to_owned(),
                 format!("--diagnostics-address=127.0.0.1:{diagnostics}"),
@@ -116,12 +139,13 @@ impl Managers {
             }
             let log = dir.path().join(format!("{}.log", manager.name()));
             let process = Process::spawn(manager.name(), &command, log).await?;
-            starting.push((*manager, process, health, diagnostics));
+            starting.push((*manager, endpoint, process, health, diagnostics));
         }
         let mut running = Vec::new();
-        for (manager, mut process, health, diagnostics) in starting {
+        for (manager, endpoint, mut process, health, diagnostics) in starting {
             let client = loopback_client(health)?;
             process.until("ready", START_LIMIT, async || is_ready(&client).await).await?;
+            server.register_webhooks(&endpoint, manager.webhooks(&manifests)).await?;
             running.push(Running { manager, process, diagnostics: loopback_client(diagnostics)? });
         }
         Ok(Self { running, dir })

@@ -60,6 +60,8 @@ enum How {
     ClusterApi { package: &'static str },
     /// Directories of CRDs from the Cluster API module.
     ClusterApiCrds,
+    /// Webhook configurations from the Cluster API module.
+    ClusterApiWebhooks,
     /// A command of a module that builds as it is.
     Command { module: &'static str, package: &'static str },
     /// A program of a crate.
@@ -89,6 +91,10 @@ pub(super) fn cluster_api_core(version: &str) -> Recipe {
 
 pub(super) fn cluster_api_crds(version: &str) -> Recipe {
     Recipe { name: "capi-crds", version: version.to_owned(), how: How::ClusterApiCrds }
+}
+
+pub(super) fn cluster_api_webhooks(version: &str) -> Recipe {
+    Recipe { name: "capi-webhooks", version: version.to_owned(), how: How::ClusterApiWebhooks }
 }
 
 pub(super) fn age(name: &'static str, package: &'static str) -> Recipe {
@@ -161,15 +167,8 @@ impl Recipe {
                 let file = format!("-modfile={}", go_mod.display());
                 build(&module.dir, package, &["-mod=mod", &file], &flags, output)
             }
-            How::ClusterApiCrds => {
-                let module = download("sigs.k8s.io/cluster-api", version)?;
-                for (from, to) in CRD_DIRS {
-                    let moved = module.dir.join("core").join(from);
-                    let from = if moved.is_dir() { moved } else { module.dir.join(from) };
-                    copy_yaml(&from, &output.join(to))?;
-                }
-                Ok(())
-            }
+            How::ClusterApiCrds => copy_cluster_api(version, &CRD_DIRS, output),
+            How::ClusterApiWebhooks => copy_cluster_api(version, &WEBHOOK_DIRS, output),
             How::Command { module, package } => {
                 let module = download(module, version)?;
                 build(&module.dir, package, &["-mod=readonly"], "", output)
@@ -212,6 +211,12 @@ const CRD_DIRS: [(&str, &str); 4] = [
     ("bootstrap/kubeadm/config/crd/bases", "bootstrap"),
     ("controlplane/kubeadm/config/crd/bases", "control-plane"),
     ("cmd/clusterctl/config/crd/bases", "inventory"),
+];
+
+const WEBHOOK_DIRS: [(&str, &str); 3] = [
+    ("config/webhook", "core"),
+    ("bootstrap/kubeadm/config/webhook", "bootstrap"),
+    ("controlplane/kubeadm/config/webhook", "control-plane"),
 ];
 
 const ETCD_MAIN: &str = "package main
@@ -367,6 +372,17 @@ fn run(command: &mut Command) -> Result<Vec<u8>> {
 fn display(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+/// Copies folders of Cluster API's module. Folders of the core manager are in the module's root or, since 1.14, in `core`.
+fn copy_cluster_api(version: &str, folders: &[(&str, &str)], output: &Path) -> Result<()> {
+    let module = download("sigs.k8s.io/cluster-api", version)?;
+    for (from, to) in folders {
+        let moved = module.dir.join("core").join(from);
+        let from = if moved.is_dir() { moved } else { module.dir.join(from) };
+        copy_yaml(&from, &output.join(to))?;
+    }
+    Ok(())
 }
 
 fn copy_yaml(from: &Path, to: &Path) -> Result<()> {
