@@ -116,7 +116,7 @@ impl Managers {
         Self::start_through(server, server.kubeconfig(), options).await
     }
 
-    /// The same with another kubeconfig for the managers, which may lead through a proxy. The server calls their webhooks directly.
+    /// Starts managers with another kubeconfig, which may lead through a proxy. The server calls their webhooks directly.
     pub async fn start_through(server: &Server, kubeconfig: &Path, options: &ManagerOptions) -> Result<Self> {
         let assets = assets().await?;
         let (binaries, manifests) =
