@@ -50,7 +50,7 @@ pub use proxy::{FaultProxy, Relay};
 pub use recording::Recording;
 pub use registry::Registry;
 pub use server::{Backup, Crds, Dump, Pair, Revision, Server, normalise, parse};
-pub use webhooks::WebhookEndpoint;
+pub use webhooks::{ScriptedWebhook, WebhookEndpoint};
 
 use std::fmt::Display;
 use std::io::Write;

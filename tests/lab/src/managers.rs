@@ -113,6 +113,11 @@ struct Running {
 impl Managers {
     /// Starts managers against a server that has Cluster API's CRDs, waits until they are ready, and registers their webhooks.
     pub async fn start(server: &Server, options: &ManagerOptions) -> Result<Self> {
+        Self::start_through(server, server.kubeconfig(), options).await
+    }
+
+    /// Starts managers with another kubeconfig, which may lead through a proxy. The server calls their webhooks directly.
+    pub async fn start_through(server: &Server, kubeconfig: &Path, options: &ManagerOptions) -> Result<Self> {
         let assets = assets().await?;
         let (binaries, manifests) =
             (assets.managers(options.version).await?, assets.webhooks(options.version).await?);
@@ -125,7 +130,7 @@ impl Managers {
             let (health, diagnostics) = free_ports()?;
             let mut command = Command::new(manager.binary(&binaries));
             command.env("POD_NAMESPACE", "default").args([
-                format!("--kubeconfig={}", server.kubeconfig().display()),
+                format!("--kubeconfig={}", kubeconfig.display()),
                 format!("--webhook-cert-dir={}", endpoint.certificates().display()),
                 format!("--webhook-port={}", endpoint.port()),
                 format!("--health-addr=127.0.0.1:{health}"),

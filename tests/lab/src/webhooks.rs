@@ -6,6 +6,8 @@
 //!
 //! Not covered: cert-manager, and with it a certificate that changes.
 
+mod scripted;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -24,7 +26,9 @@ use crate::pki;
 use crate::ports::free_port;
 use crate::server::{Server, parse};
 
-/// Where managers without a flag for it look for their certificate, below the folder of temporary files.
+pub use scripted::{ScriptedWebhook, Verdict};
+
+/// Folder of the certificate, below the folder of temporary files, for managers that have no flag for it.
 const CERTIFICATES: &str = "k8s-webhook-server/serving-certs";
 
 /// The label of a ConfigMap that a configuration refuses. Its value is the configuration's name.
@@ -88,11 +92,9 @@ impl WebhookEndpoint {
         &self.dir
     }
 
-    /// Reads webhook configurations from a manifest, with this port in place of each Service. The manager's name comes before theirs,
-    /// which is the same in all projects. The last webhook of each is the lab's own: it refuses only the probe.
-    fn read_configurations(&self, file: &Path) -> Result<Vec<Value>> {
-        let manifest = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
-        let mut configurations = parse(&manifest)?;
+    /// Replaces the Service of each webhook by this port. The manager's name comes before the configurations' own, which are the same
+    /// in all projects. The last webhook of each is the lab's: it refuses only the probe.
+    fn redirect(&self, mut configurations: Vec<Value>) -> Result<Vec<Value>> {
         for configuration in &mut configurations {
             let name = format!("{}-{}", self.manager, text(configuration, "/metadata/name"));
             configuration["metadata"]["name"] = name.as_str().into();
@@ -129,7 +131,7 @@ impl WebhookEndpoint {
 }
 
 impl Server {
-    /// Has a manager convert the kinds of these API groups that have several versions. The manager need not run yet.
+    /// Has a manager convert the kinds of these API groups that have several versions. The manager may start later.
     pub async fn register_conversion(&self, endpoint: &WebhookEndpoint, groups: &[&str]) -> Result<()> {
         let api: Api<CustomResourceDefinition> = Api::all(self.client());
         let conversion = json!({
@@ -150,8 +152,13 @@ impl Server {
 
     /// Registers the webhooks of a running manager from its manifest, and waits until the server calls them.
     pub async fn register_webhooks(&self, endpoint: &WebhookEndpoint, manifest: &Path) -> Result<()> {
+        let text = fs::read_to_string(manifest).with_context(|| format!("read {}", manifest.display()))?;
+        self.register(endpoint, parse(&text)?).await
+    }
+
+    async fn register(&self, endpoint: &WebhookEndpoint, configurations: Vec<Value>) -> Result<()> {
         let start = Instant::now();
-        for configuration in endpoint.read_configurations(manifest)? {
+        for configuration in endpoint.redirect(configurations)? {
             let (kind, name) = (text(&configuration, "/kind"), text(&configuration, "/metadata/name"));
             let kind = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
             let api: Api<DynamicObject> = Api::all_with(self.client(), &ApiResource::from_gvk(&kind));
@@ -210,10 +217,8 @@ webhooks:
     #[test]
     fn services_are_replaced_by_ports() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("manifests.yaml");
-        fs::write(&file, MANIFEST).unwrap();
         let endpoint = WebhookEndpoint::in_dir(dir.path().join("things"), "things").unwrap();
-        let configurations = endpoint.read_configurations(&file).unwrap();
+        let configurations = endpoint.redirect(parse(MANIFEST).unwrap()).unwrap();
         assert_eq!(text(&configurations[0], "/metadata/name"), "things-validating-webhook-configuration");
         let webhooks = configurations[0]["webhooks"].as_array().unwrap();
         assert_eq!(webhooks[0]["clientConfig"], endpoint.client_config("/validate-thing"));
@@ -223,8 +228,8 @@ webhooks:
         );
         assert_eq!(webhooks.len(), 2);
 
-        fs::write(&file, MANIFEST.replace("path:", "paths:")).unwrap();
-        let error = endpoint.read_configurations(&file).unwrap_err().to_string();
+        let without = parse(&MANIFEST.replace("path:", "paths:")).unwrap();
+        let error = endpoint.redirect(without).unwrap_err().to_string();
         assert!(error.contains("has no path"), "{error}");
     }
 }

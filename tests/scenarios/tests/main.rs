@@ -57,4 +57,6 @@ mod there_and_back;
 #[cfg(test)]
 mod waits;
 #[cfg(test)]
+mod webhooks;
+#[cfg(test)]
 mod workload;

@@ -14,6 +14,9 @@ use crate::place::PlaceError;
 /// Longer messages are cut: some webhooks answer with whole schemas.
 const MESSAGE_LIMIT: usize = 2000;
 
+/// Part of an API server's message if an admission webhook refused the request.
+const WEBHOOK_DENIAL: &str = "\" denied the request";
+
 /// Whether an error may quote the object that a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quote {
@@ -53,10 +56,22 @@ impl KubeStatus {
         serde_json::from_slice::<Self>(body).ok().filter(|status| status.kind == "Status")
     }
 
+    /// Returns the server's words if an admission webhook refused the request, without the words of the webhook.
+    fn denial(&self) -> Option<&str> {
+        let end = self.message.find(WEBHOOK_DENIAL)?.checked_add(WEBHOOK_DENIAL.len())?;
+        self.message.get(..end).filter(|words| words.starts_with("admission webhook \""))
+    }
+
     fn error_text(&self, quote: Quote) -> String {
         if quote == Quote::Message && !self.message.is_empty() {
             return shorten_message(&self.message);
         }
+        let names = self.list_names();
+        self.denial().map_or_else(|| names.clone(), |denial| format!("{denial}: {names}"))
+    }
+
+    /// Returns the reason and the names of the invalid fields.
+    fn list_names(&self) -> String {
         let fields = self.invalid_fields().into_iter().collect::<Vec<_>>().join(", ");
         let reason = if self.reason.is_empty() { "no reason given" } else { &self.reason };
         if fields.is_empty() { reason.to_owned() } else { format!("{reason}: {fields}") }
@@ -85,6 +100,12 @@ pub(super) fn to_place_error(
     };
     let reason = status.map_or("", |status| status.reason.as_str());
     match code.as_u16() {
+        // A webhook chooses the code: 404 doesn't mean that the object is gone, nor 409 that it has changed.
+        400..=407 | 409..=428
+            if code != StatusCode::FORBIDDEN && status.is_some_and(|status| status.denial().is_some()) =>
+        {
+            PlaceError::Invalid(text)
+        }
         401 => PlaceError::Unauthorized(text),
         403 => PlaceError::Forbidden(text),
         404 => PlaceError::NotFound(text),
@@ -134,6 +155,40 @@ mod tests {
         let changed = r#"{"kind":"Status","reason":"Conflict","message":"m"}"#;
         assert!(matches!(read(409, taken, Quote::Message), PlaceError::AlreadyExists(_)));
         assert!(matches!(read(409, changed, Quote::Message), PlaceError::Conflict(_)));
+    }
+
+    #[test]
+    fn webhooks_do_not_decide_what_is_gone() {
+        let body = |code: u16, reason: &str| {
+            format!(
+                r#"{{"kind":"Status","reason":"{reason}","code":{code},
+                "message":"admission webhook \"v.example.com\" denied the request: it has hunter2"}}"#
+            )
+        };
+        for (code, reason) in [
+            (400, ""),
+            (401, ""),
+            (404, "NotFound"),
+            (409, "Conflict"),
+            (409, "AlreadyExists"),
+            (410, "Gone"),
+            (422, ""),
+        ] {
+            let error = read(code, &body(code, reason), Quote::Message);
+            assert!(matches!(error, PlaceError::Invalid(_)) && error.is_webhook_refusal(), "{code}: {error}");
+        }
+        let forbidden = read(403, &body(403, "Forbidden"), Quote::Names);
+        assert!(matches!(forbidden, PlaceError::Forbidden(_)) && forbidden.is_webhook_refusal());
+        assert_eq!(
+            forbidden.to_string(),
+            PlaceError::Forbidden(
+                "it: admission webhook \"v.example.com\" denied the request: Forbidden".into()
+            )
+            .to_string()
+        );
+        // The webhook failed, or is busy: the same request may succeed.
+        assert!(matches!(read(500, &body(500, ""), Quote::Message), PlaceError::Unavailable(_)));
+        assert!(matches!(read(429, &body(429, ""), Quote::Message), PlaceError::TooManyRequests { .. }));
     }
 
     #[test]

@@ -8,20 +8,26 @@ use std::time::{Duration, Instant};
 
 use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::observer::Side;
-use pivot_lab::{Dump, ObjectKey};
+use pivot_lab::proxy::{Faults, Moment, Partition};
+use pivot_lab::{Dump, FaultProxy, ObjectKey};
+use pivot_scenarios::host::AGENT;
+use pivot_scenarios::point::Point;
 use pivot_scenarios::state::{carried, difference};
 use serde_json::{Value, json};
 
-use super::handover::{OBJECTS, go};
+use super::handover::{OBJECTS, go_through};
 use super::world::{CLUSTER_NAME, World};
 
 const CLUSTER: &str = "Cluster.cluster.x-k8s.io";
 const MARKS: [&str; 2] = ["pivot-host.io/move", "pivot-host.io/copy-of"];
 const LIMIT: Duration = Duration::from_mins(5);
+/// Shorter than a refused delete is repeated.
+const CACHE_DELAY: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_with_a_class_is_not_rolled_out_and_its_topology_still_rules() {
     let mut world = World::start(CLUSTER_API).await.unwrap();
+    let managers = world.disturb_source_managers().await.unwrap();
     world.fill(OBJECTS, 5).await.unwrap();
     let before = world.until_quiet(Side::Source).await.unwrap();
     let labelled = with_label(&before, "tier");
@@ -29,7 +35,7 @@ async fn a_cluster_with_a_class_is_not_rolled_out_and_its_topology_still_rules()
         assert!(labelled.iter().any(|key| key.kind.starts_with(kind)), "no {kind} in {labelled:?}");
     }
 
-    go(&mut world, Side::Source).await;
+    go_before_cache(&mut world, managers).await;
     let after = world.until_quiet(Side::Target).await.unwrap();
     let (wanted, is) = (carried(before.clone()), carried(after.clone()));
     assert!(wanted == is, "{}", difference(&wanted, &is));
@@ -71,6 +77,29 @@ async fn a_cluster_with_a_class_is_not_rolled_out_and_its_topology_still_rules()
     assert_eq!(machines(&rolled, "classy", true), machines(&after, "classy", true));
     assert_eq!(machines(&rolled, "plain", false), machines(&after, "plain", false));
     assert_eq!(world.torn_down().unwrap().len(), 1);
+}
+
+/// Moves to the target while the source's managers don't see yet that the last Cluster with the class is deleted. Their webhook refuses
+/// to delete the class until then.
+async fn go_before_cache(world: &mut World, managers: Faults) {
+    let line = FaultProxy::start(world.server(Side::Source)).await.unwrap();
+    let cluster_deleted = Point::of_source("DELETE", "/clusters/classy?", 1, Moment::Before);
+    line.faults().add(cluster_deleted.rule(async move {
+        managers.set_partition(Partition::Hang);
+        tokio::spawn(async move {
+            tokio::time::sleep(CACHE_DELAY).await;
+            managers.set_partition(Partition::None);
+        });
+    }));
+    let mark = world.server(Side::Source).audit_mark().await.unwrap();
+    go_through(world, Side::Source, line.kubeconfig()).await;
+    let audit = world.server(Side::Source).audit_since(mark).await.unwrap().of(AGENT);
+    let deletes = audit.only(|request| {
+        request.verb == "delete" && request.resource == "clusterclasses.cluster.x-k8s.io" && !request.dry_run
+    });
+    let answers: Vec<u16> = deletes.requests.iter().map(|request| request.code).collect();
+    assert!(answers.len() > 1, "the webhook of ClusterClasses refused nothing: {answers:?}");
+    assert!(answers.iter().rev().skip(1).all(|code| *code == 403), "{answers:?}");
 }
 
 /// The target's state, once controllers are idle and it is as wanted.

@@ -1,6 +1,7 @@
 //! The namespace moves to the other side and back, and each time controllers continue where they stopped.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use pivot_lab::assets::{CLUSTER_API_NEWEST, CLUSTER_API_SILENT, KUBERNETES};
 use pivot_lab::observer::{Side, check};
@@ -59,11 +60,17 @@ fn read_variable(variable: &str) -> Option<&'static str> {
 
 /// Moves the namespace from one side to the other, and checks everything that was observed meanwhile.
 pub(crate) async fn go(world: &mut World, from: Side) {
+    let source = world.server(from).kubeconfig().to_owned();
+    go_through(world, from, &source).await;
+}
+
+/// The same with another kubeconfig for the source.
+pub(crate) async fn go_through(world: &mut World, from: Side, kubeconfig: &Path) {
     let before = world.until_quiet(from).await.unwrap();
     let nodes = world.nodes().await.unwrap();
     let (source, target) = (world.server(from), world.server(from.other()));
     let observer = Observer::start(source, target, &[NAMESPACE]).await.unwrap();
-    let host = Host::between(source.kubeconfig(), target.kubeconfig()).with_controllers();
+    let host = Host::between(kubeconfig, target.kubeconfig()).with_controllers();
     let flags = ["move", "-n", NAMESPACE, "--takeover-timeout", "5m", "--pause-timeout", "3m"];
     let report = host.run(&flags).await.unwrap().done().unwrap();
     // The target's controllers get time for mistakes.

@@ -10,8 +10,10 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use pivot_lab::assets::KUBERNETES;
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
+use pivot_lab::proxy::Faults;
 use pivot_lab::{
-    Backup, Crds, Dump, Manager, ManagerOptions, Managers, Pair, Revision, Server, pki, process, say,
+    Backup, Crds, Dump, FaultProxy, Manager, ManagerOptions, Managers, Pair, Revision, Server, pki, process,
+    say,
 };
 use pivot_scenarios::secrets::mark_secret;
 use pivot_scenarios::state::ensure_no_secret_in_records;
@@ -44,6 +46,8 @@ pub(crate) struct World {
     /// The Cluster API release.
     pub(crate) version: &'static str,
     pair: Pair,
+    /// Between the source and its managers, if a test disturbs what they read.
+    line: Option<FaultProxy>,
     managers: [Managers; 2],
     providers: [Provider; 2],
 }
@@ -76,7 +80,23 @@ impl World {
             Provider::start(&pair.source, &pair.target).await?,
             Provider::start(&pair.target, &pair.target).await?,
         ];
-        Ok(Self { version, pair, managers: [source, target], providers })
+        Ok(Self { version, pair, line: None, managers: [source, target], providers })
+    }
+
+    /// Restarts the source's managers behind a proxy, and returns its faults.
+    pub(crate) async fn disturb_source_managers(&mut self) -> Result<Faults> {
+        self.stop_managers(Side::Source);
+        let line = FaultProxy::start(&self.pair.source).await?;
+        self.managers[0] =
+            Managers::start_through(&self.pair.source, line.kubeconfig(), &options(self.version)).await?;
+        let faults = line.faults().clone();
+        self.line = Some(line);
+        Ok(faults)
+    }
+
+    fn stop_managers(&mut self, side: Side) {
+        let managers = &mut self.managers[usize::from(side == Side::Target)];
+        Manager::ALL.into_iter().for_each(|manager| managers.stop(manager));
     }
 
     /// Fills the source, and waits until the controllers have created so many Machines.
@@ -180,8 +200,7 @@ impl World {
 
     /// The source is lost for good: nothing acts on its objects any more.
     pub(crate) fn lose_source(&mut self) {
-        let [source, _] = &mut self.managers;
-        Manager::ALL.into_iter().for_each(|manager| source.stop(manager));
+        self.stop_managers(Side::Source);
         let [source, _] = &mut self.providers;
         source.stop();
     }
@@ -205,8 +224,7 @@ impl World {
     /// Puts a backup of one side back. Its managers stop before that, and act on what is restored at once.
     pub(crate) async fn restore(&mut self, side: Side, backup: &Backup) -> Result<()> {
         ensure!(self.torn_down()?.is_empty(), "something was torn down");
-        let index = usize::from(side == Side::Target);
-        Manager::ALL.into_iter().for_each(|manager| self.managers[index].stop(manager));
+        self.stop_managers(side);
         // The target is the workload cluster of both providers.
         self.providers.iter_mut().for_each(Provider::stop);
         let server = match side {
@@ -219,7 +237,8 @@ impl World {
             Provider::start(&self.pair.target, &self.pair.target).await?,
         ];
         let server = self.server(side);
-        self.managers[index] = Managers::start(server, &options(self.version)).await?;
+        self.managers[usize::from(side == Side::Target)] =
+            Managers::start(server, &options(self.version)).await?;
         Ok(())
     }
 
