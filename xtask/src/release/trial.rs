@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::archive::{
-    Archive, BOOK, COMPLETIONS, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN, PLUGINS,
-    PREFIX, architecture_of, installed_plugins,
+    Archive, BOOK, COMPLETIONS, CONTRACT, DOCUMENTS, LICENCES, LINKS, MANUAL, PARTS, PARTS_OF_PLUGIN,
+    PLUGINS, PREFIX, architecture_of, installed_plugins,
 };
 use super::cross;
 use super::files::VERSION;
