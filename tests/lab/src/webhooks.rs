@@ -95,7 +95,9 @@ impl WebhookEndpoint {
         let mut configurations = parse(&manifest)?;
         for configuration in &mut configurations {
             let name = format!("{}-{}", self.manager, text(configuration, "/metadata/name"));
-            configuration["metadata"]["name"] = name.as_str().into();
+            if let Some(metadata) = configuration.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.insert("name".into(), name.as_str().into());
+            }
             let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
             let webhooks = webhooks.with_context(|| format!("{name} has no webhooks"))?;
             for webhook in webhooks.iter_mut() {
@@ -129,7 +131,7 @@ impl WebhookEndpoint {
 }
 
 impl Server {
-    /// Has a manager convert the kinds of these API groups that have several versions. The manager need not run yet.
+    /// Has a manager convert the kinds of these API groups that have several versions. The manager can be started later.
     pub async fn register_conversion(&self, endpoint: &WebhookEndpoint, groups: &[&str]) -> Result<()> {
         let api: Api<CustomResourceDefinition> = Api::all(self.client());
         let conversion = json!({

@@ -79,7 +79,9 @@ impl Exit {
             Self::Plugin => "A plugin was refused. Nothing was changed.",
             Self::Empty => "Nothing to move, no such move, or no such Cluster. Nothing was changed.",
             Self::Timeout => "A wait timed out before the first write to the target. Everything was undone.",
-            Self::Unreachable => "A server, or a webhook that it calls, doesn't answer. Nothing was changed, or everything was undone.",
+            Self::Unreachable => {
+                "A server, or a webhook that it calls, doesn't answer. Nothing was changed, or everything was undone."
+            }
             Self::Differs => "`plan diff` or `plugin diff` found a difference. Nothing was changed.",
             Self::Interrupted => "Interrupted by SIGINT (Ctrl-C), at a safe point.",
             Self::Terminated => "Terminated by SIGTERM, at a safe point.",
