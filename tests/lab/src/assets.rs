@@ -57,11 +57,11 @@ pub struct ManagerBinaries {
 /// Webhook configurations of Cluster API's own managers, as files.
 #[derive(Debug, Clone)]
 pub struct WebhookManifests {
-    /// Those of the core manager.
+    /// Configurations of the core manager.
     pub core: PathBuf,
-    /// Those of the kubeadm bootstrap manager.
+    /// Configurations of the kubeadm bootstrap manager.
     pub bootstrap: PathBuf,
-    /// Those of the kubeadm control-plane manager.
+    /// Configurations of the kubeadm control-plane manager.
     pub control_plane: PathBuf,
 }
 
