@@ -73,7 +73,7 @@ pub(crate) async fn withdraw_update(world: &World, host: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a move must keep of them: their operator recreates the rest.
+/// Returns the part of the status that a move must keep. The operator recreates the rest.
 pub(crate) fn kept_status(kind: &str, status: &Value) -> Option<Value> {
     match kind {
         COMPONENTS => Some(status["updates"].clone()),

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Patience until a place has answered for the first time: nothing is under way yet, and the address may be wrong. A request that is
 /// still in flight then is given up, too.
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
-/// Patience of a dry run with a webhook that the server can't call: its provider may not run at all.
+/// Patience of a dry run with a webhook that the server can't call: its controller is mostly stopped.
 const WEBHOOK_PATIENCE: Duration = Duration::from_secs(10);
 /// When the first event says that a side has not answered yet, and how often it is repeated.
 const SILENCE_REPORTED_AFTER: Duration = Duration::from_secs(1);
