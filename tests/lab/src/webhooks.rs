@@ -97,9 +97,8 @@ impl WebhookEndpoint {
     fn redirect(&self, mut configurations: Vec<Value>) -> Result<Vec<Value>> {
         for configuration in &mut configurations {
             let name = format!("{}-{}", self.manager, text(configuration, "/metadata/name"));
-            if let Some(metadata) = configuration.get_mut("metadata").and_then(Value::as_object_mut) {
-                metadata.insert("name".into(), name.as_str().into());
-            }
+            let named = configuration.pointer_mut("/metadata/name");
+            *named.context("a webhook configuration without a name")? = name.as_str().into();
             let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
             let webhooks = webhooks.with_context(|| format!("{name} has no webhooks"))?;
             for webhook in webhooks.iter_mut() {

@@ -118,22 +118,23 @@ async fn answer(request: Request<Incoming>, script: Arc<Mutex<Script>>) -> Resul
     }
     let body = request.into_body().collect().await?.to_bytes();
     let review: Value = serde_json::from_slice(&body).context("read an admission review")?;
-    let verdict = (script.lock().unwrap_or_else(PoisonError::into_inner))(&review["request"]);
+    let request = review.get("request").context("an admission review without a request")?;
+    let verdict = (script.lock().unwrap_or_else(PoisonError::into_inner))(request);
     if let Verdict::Delay(time) = verdict {
         tokio::time::sleep(time).await;
     }
-    let mut response = json!({"uid": review["request"]["uid"], "allowed": true});
-    match verdict {
-        Verdict::Allow | Verdict::Delay(_) => {}
+    let uid = request.get("uid");
+    let response = match verdict {
+        Verdict::Allow | Verdict::Delay(_) => json!({"uid": uid, "allowed": true}),
         Verdict::Refuse(code) => {
-            response["allowed"] = false.into();
-            response["status"] = json!({"code": code, "message": "the script says so"});
+            let status = json!({"code": code, "message": "the script says so"});
+            json!({"uid": uid, "allowed": false, "status": status})
         }
         Verdict::Mutate(operations) => {
-            response["patchType"] = "JSONPatch".into();
-            response["patch"] = STANDARD.encode(operations.to_string()).into();
+            let patch = STANDARD.encode(operations.to_string());
+            json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": patch})
         }
-    }
+    };
     let body = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
     Ok(Response::builder()
         .header(http::header::CONTENT_TYPE, "application/json")
