@@ -241,6 +241,9 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         }
         Remedy::MovePaused => format!("move it paused: {}", to_accept(Risk::AlreadyPaused)),
         Remedy::MoveUnprovisioned => format!("move it as it is: {}", to_accept(Risk::Unprovisioned)),
+        Remedy::PauseForCopy => {
+            "copy with `move --to-directory`, which pauses the Clusters while it reads them".to_owned()
+        }
         Remedy::SourceIsOff => {
             format!("if so: {}", to_accept(Risk::SourceMayRun))
         }
