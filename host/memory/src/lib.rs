@@ -160,7 +160,7 @@ impl MemoryPlace {
     }
 
     /// Calls `fault` before each call to decide whether it fails. The verb is as in [`Call::verb`], or `get`, `list`,
-    /// `list-at`, `list-meta`, `list-version`, `watch`; the key has no name, except for `get`.
+    /// `list-snapshot`, `list-meta`, `list-version`, `watch`; the key has no name, except for `get`.
     pub fn on_call(&self, fault: impl Fn(&str, &Key) -> Option<Fault> + Send + Sync + 'static) -> &Self {
         *lock_mutex(&self.server.on_call) = Some(Arc::new(fault));
         self

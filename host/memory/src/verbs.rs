@@ -64,9 +64,14 @@ impl Place for MemoryPlace {
     }
 
     /// Keeps no earlier version.
-    async fn list_at(&self, kind: &Arc<Kind>, namespace: Option<&str>, version: &str) -> Result<Listing> {
+    async fn list_snapshot(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        version: &str,
+    ) -> Result<Listing> {
         let key = collection_key(kind, namespace);
-        let listing = self.read_state("list-at", &key, |state| state.list(kind, namespace))?;
+        let listing = self.read_state("list-snapshot", &key, |state| state.list(kind, namespace))?;
         match listing.resource_version == version {
             true => Ok(listing),
             false => Err(too_old()),

@@ -174,8 +174,13 @@ impl Place for KubePlace {
         list::read_version(&self.transport, kind, namespace).await
     }
 
-    async fn list_at(&self, kind: &Arc<Kind>, namespace: Option<&str>, version: &str) -> Result<Listing> {
-        list::list_objects_at(&self.transport, kind, namespace, version).await
+    async fn list_snapshot(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        version: &str,
+    ) -> Result<Listing> {
+        list::list_snapshot(&self.transport, kind, namespace, version).await
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {

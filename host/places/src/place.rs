@@ -370,7 +370,12 @@ pub trait Place: Send + Sync + 'static {
 
     /// Like [`Place::list`], as the objects were at a version that [`Place::read_version`] returned. Fails with `Expired` if the place
     /// doesn't keep that version any more.
-    async fn list_at(&self, _kind: &Arc<Kind>, _namespace: Option<&str>, _version: &str) -> Result<Listing> {
+    async fn list_snapshot(
+        &self,
+        _kind: &Arc<Kind>,
+        _namespace: Option<&str>,
+        _version: &str,
+    ) -> Result<Listing> {
         Err(lacks_exact_lists(self.label()))
     }
 

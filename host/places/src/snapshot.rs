@@ -108,7 +108,7 @@ impl Place for SnapshotPlace {
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        self.place.list_at(kind, namespace, &self.version).await
+        self.place.list_snapshot(kind, namespace, &self.version).await
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {

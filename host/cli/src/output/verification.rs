@@ -56,7 +56,7 @@ fn append_backup_facts(text: &mut Text, facts: &BackupFacts) {
     if !unfinished.is_empty() {
         let work: Vec<&str> = unfinished.iter().map(|work| work.message.as_str()).collect();
         text.add_line(format!(
-            "The cluster was at work, and a restore continues that: {}",
+            "Work was under way in the cluster, and a restore continues it: {}",
             some_of(&work, NAMES)
         ));
     }

@@ -27,7 +27,7 @@ impl EndKind {
         self == Self::Cluster
     }
 
-    /// Returns true for files, and for a snapshot, which a run treats as files: no controller acts on them, nothing is deleted from them, and
+    /// Returns true for files, and for a snapshot, which a run treats as files. No controller acts on them, nothing is deleted from them, and
     /// they have neither leases nor records.
     pub fn is_files(self) -> bool {
         matches!(self, Self::Files | Self::HandoverFiles | Self::Snapshot)

@@ -62,7 +62,7 @@ pub(crate) fn report(job: &Job, work: &mut Vec<UnfinishedWork>) {
     }
     let messages: Vec<&str> = work.iter().map(|entry| entry.message.as_str()).collect();
     let text = format!(
-        "the {} was at work when it was read, and a restore continues that; the manifest of the backup names it: {}",
+        "work was under way in the {} when it was read; a restore continues it, and the manifest of the backup lists it: {}",
         Side::Source,
         some_of(&messages, MAX_LISTED_NAMES)
     );

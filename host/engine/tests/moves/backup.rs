@@ -93,7 +93,7 @@ async fn run_expiring_backup(expiring: usize, path: &Path) -> (Result<Report, St
         if verb == "list-version" {
             taken.fetch_add(1, Ordering::SeqCst);
         }
-        let list = if verb == "list-at" { lists.fetch_add(1, Ordering::SeqCst) } else { usize::MAX };
+        let list = if verb == "list-snapshot" { lists.fetch_add(1, Ordering::SeqCst) } else { usize::MAX };
         if list < expiring {
             source
                 .edit(&key(CLUSTERS, "Machine", "m0"), |body| body["spec"] = json!({"list": list}))

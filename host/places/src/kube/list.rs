@@ -280,7 +280,7 @@ pub(super) async fn list_objects(
 }
 
 /// Lists whole objects as they were at a version.
-pub(super) async fn list_objects_at(
+pub(super) async fn list_snapshot(
     transport: &Transport,
     kind: &Arc<Kind>,
     namespace: Option<&str>,
