@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use futures::future::join_all;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
-use pivot_lab::Server;
+use pivot_lab::{Dump, Server};
 use pivot_scenarios::host::Host;
 use serde_json::{Value, json};
 
@@ -132,6 +132,16 @@ async fn backups_under_writes_are_of_one_instant() {
     }
 }
 
+/// Removes from each host what the Metal3 provider writes when it pauses one, and removes once its Cluster runs. No provider runs here.
+fn without_provider_pauses(mut dump: Dump) -> Dump {
+    for host in dump.values_mut().filter(|object| object["kind"] == "BareMetalHost") {
+        let annotations = host.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut).unwrap();
+        assert_eq!(annotations.remove("baremetalhost.metal3.io/paused"), Some(json!("metal3.io/capm3")));
+        assert!(annotations.remove("baremetalhost.metal3.io/status").is_some());
+    }
+    dump
+}
+
 /// Nothing in the source changes, and the second night works as the first.
 #[tokio::test(flavor = "multi_thread")]
 async fn restored_nightly_backup_is_the_source() {
@@ -148,6 +158,6 @@ async fn restored_nightly_backup_is_the_source() {
     let restore =
         [&["move", "--accept", "source-may-run"][..], &pivot_scenarios::shape::WITHOUT_PLUGIN].concat();
     into.run(&restore).await.unwrap().done().unwrap();
-    same(before, all(&stage.pair.target, &["shop"]).await);
+    same(before, without_provider_pauses(all(&stage.pair.target, &["shop"]).await));
     stage.tidy(&["shop"]).await;
 }
