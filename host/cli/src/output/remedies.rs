@@ -501,6 +501,7 @@ mod tests {
             Remedy::AcceptUnseen { kinds: [kind()].into() },
             Remedy::AcceptGitops { kind: kind() },
             Remedy::EnablePlugin { plugin: "aws".into(), directory: None },
+            Remedy::PauseForCopy,
         ]
     }
 
@@ -541,6 +542,7 @@ mod tests {
             Remedy::ResumeWithoutSource => 31,
             Remedy::GrantReach { .. } => 32,
             Remedy::SourceIsOff => 33,
+            Remedy::PauseForCopy => 62,
             Remedy::NameCluster { .. } => 34,
             Remedy::AcceptShared { .. } => 35,
             Remedy::AcceptOldNamespace { .. } => 36,

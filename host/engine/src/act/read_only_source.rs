@@ -4,7 +4,7 @@
 //! must start like every copy: paused, with the annotation that undoes it.
 //!
 //! So the objects are paused in the reading, and the rest of the move is like any other. Objects that a confined move copies
-//! from other namespaces are treated in the same way, and so are all objects of a backup, which changes nothing in its cluster.
+//! from other namespaces are treated in the same way. So are all objects of a backup, which changes nothing in its cluster.
 
 use pivot_core::copies::provider_pause::find_provider_changes;
 use pivot_core::discovery::inventory::Inventory;

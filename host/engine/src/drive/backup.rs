@@ -23,7 +23,7 @@ use crate::drive::report::Report;
 use crate::drive::run;
 use crate::drive::stopping::stop_without_move;
 
-/// How often a version may expire before the backup fails. Servers keep a version for five minutes at least.
+/// Attempts at a backup. Servers keep a version for five minutes at least.
 const MAX_ATTEMPTS: usize = 3;
 
 /// Code of the refusal of a cluster that can't be read at one version.
