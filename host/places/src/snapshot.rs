@@ -57,7 +57,7 @@ fn find_last_version(label: &str, versions: &[(&GroupKind, String)]) -> Result<S
         // Another server than Kubernetes' may have other versions than numbers.
         let version = version.parse::<u64>().map_err(|_| lacks_exact_lists(label))?;
         if version < last {
-            let what = format!("{EXACT_LISTS}: some kinds have versions of their own, for example {kind}");
+            let what = format!("{EXACT_LISTS}: some kinds have separate versions, for example {kind}");
             return Err(PlaceError::Unsupported(label.to_owned().into(), what.into()));
         }
         last = version;

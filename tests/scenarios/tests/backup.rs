@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Stage, all, same};
 
-/// Machines, each with a writer of its own.
+/// Machines, each with one writer.
 const MACHINES: usize = 8;
 /// Backups during the writes.
 const BACKUPS: usize = 3;
@@ -29,7 +29,7 @@ fn kinds_of_counters(server: &Server) -> [Api<DynamicObject>; 2] {
         .map(|kind| Api::namespaced_with(server.client(), "shop", &ApiResource::from_gvk(&kind)))
 }
 
-/// Raises the counter of a Machine, and then of the Secret with its bootstrap data, until it is told to stop.
+/// Raises the counter of a Machine, and then of the Secret with its bootstrap data, until `stop` is set.
 async fn raise(kinds: [Api<DynamicObject>; 2], name: String, written: Arc<AtomicU64>, stop: Arc<AtomicBool>) {
     let mut counter = 0_u64;
     while !stop.load(Ordering::Relaxed) {

@@ -634,19 +634,19 @@ pub(crate) struct BackupArgs {
     #[arg(long, value_name = "FILE", help_heading = "Source and target")]
     pub(crate) encrypt_to: Option<PathBuf>,
     /// Namespace to back up; by default the context's, or `default`
-    #[arg(short, long, value_name = "NAME", help_heading = "What is copied")]
+    #[arg(short, long, value_name = "NAME", help_heading = "Selection")]
     pub(crate) namespace: Option<String>,
     /// Back up all namespaces
-    #[arg(short = 'A', long, help_heading = "What is copied")]
+    #[arg(short = 'A', long, help_heading = "Selection")]
     pub(crate) all_namespaces: bool,
     /// Back up only this Cluster and the objects it needs (NAME or NAMESPACE/NAME); can be repeated
-    #[arg(long, value_name = "NAME", action = ArgAction::Append, help_heading = "What is copied")]
+    #[arg(long, value_name = "NAME", action = ArgAction::Append, help_heading = "Selection")]
     pub(crate) cluster: Vec<String>,
     /// Leave out these objects: a kind, or one object. Refused if another object depends on them; can be repeated
-    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What is copied")]
+    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "Selection")]
     pub(crate) exclude: Vec<String>,
     /// Also copy these objects; can be repeated
-    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "What is copied")]
+    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "Selection")]
     pub(crate) also_copy: Vec<String>,
     #[command(flatten)]
     pub(crate) with: PluginArgs,

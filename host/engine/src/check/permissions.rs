@@ -201,7 +201,7 @@ fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>,
         }
     }
     if job.route.is_backup() {
-        // It reads its source once, and has done so.
+        // A backup reads its source once, and has done so.
         needed.source.clear();
     }
     Ok(needed)

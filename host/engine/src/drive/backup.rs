@@ -66,8 +66,8 @@ pub async fn back_up(setup: Setup) -> Result<Report, Stop> {
 async fn take_snapshot(setup: &Setup) -> Result<Setup, Failure> {
     let place = setup.sides.source.clone();
     let handle = Handle::new(Side::Source, place.clone(), setup.halter.clone(), setup.watcher.clone());
-    let failed = |error| handle.request_failure("reading at one version", None, error);
-    let kinds = handle.retry(|| place.kinds()).await.map_err(failed)?;
+    let fail = |error| handle.request_failure("reading at one version", None, error);
+    let kinds = handle.retry(|| place.kinds()).await.map_err(fail)?;
     let find = |group_kind: &GroupKind| kinds.iter().find(|kind| kind.group_kind == *group_kind).cloned();
     let cluster = GroupKind::new(names::GROUP_CLUSTER, "Cluster");
     let Some(cluster) = find(&cluster) else {
@@ -83,7 +83,7 @@ async fn take_snapshot(setup: &Setup) -> Result<Setup, Failure> {
     };
     let taken_at = utc_now();
     let snapshot = handle.retry(|| SnapshotPlace::take(place.clone(), &probed, namespace)).await;
-    let snapshot = snapshot.map_err(failed)?;
+    let snapshot = snapshot.map_err(fail)?;
     let resource_version = snapshot.version().to_owned();
     let facts = BackupFacts { taken_at, resource_version, unfinished: Vec::new() };
     let source: Arc<dyn Place> = Arc::new(snapshot);

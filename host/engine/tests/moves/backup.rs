@@ -121,7 +121,7 @@ async fn expired_versions_start_a_backup_over() {
 
 /// Objects that were deleted since must not stay in the files, and objects of two versions must not be in one backup.
 #[tokio::test(start_paused = true)]
-async fn repeated_backup_begins_anew() {
+async fn repeated_backup_starts_over() {
     let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
     run_backup(&stage, dir.path()).await.unwrap();
     let refused = run_backup(&stage, dir.path()).await.unwrap_err();
