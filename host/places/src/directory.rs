@@ -211,7 +211,7 @@ impl Shared {
         let writer = Writer { move_id: move_id.clone(), encryption: self.encryption() };
         match owner {
             // A complete copy is not changed again, except by a move whose record doesn't know yet that it is complete.
-            Some(found) if before.is_some() && matches!(begun, Begun::No | Begun::Anew) => {
+            Some(found) if before.is_some() && matches!(begun, Begun::No | Begun::Overwrite) => {
                 return Err(self.other_move_error(found));
             }
             Some(found)
@@ -245,7 +245,7 @@ impl Shared {
             Some(_) => DirectoryContents::default(),
             None => complete::read_contents(files, before.as_ref())?,
         };
-        if *begun == Begun::Anew {
+        if *begun == Begun::Overwrite {
             for (key, entry) in std::mem::take(&mut contents.entries) {
                 if entry.file != files::object_file_name(&key) {
                     return Err(DirectoryError::NotEmpty {

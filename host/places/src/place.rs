@@ -57,7 +57,7 @@ pub enum Begun {
     /// The move is under way.
     UnderWay,
     /// There is no record, and files of an earlier run of the move are removed: they were read at another version.
-    Anew,
+    Overwrite,
     /// Everything was written, and was about to be closed. The place is opened only if this move left it unclosed: once closed it
     /// may have been carried elsewhere, and is not changed again.
     Written,

@@ -111,7 +111,7 @@ impl ActiveMove {
             None => {
                 let begun = match self.journal.is_written() {
                     true => Begun::UnderWay,
-                    false if self.job.route.is_backup() => Begun::Anew,
+                    false if self.job.route.is_backup() => Begun::Overwrite,
                     false => Begun::No,
                 };
                 self.job.target.open(&self.job.move_id, begun).await?;
