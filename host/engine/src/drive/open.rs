@@ -96,7 +96,7 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result
     });
     let anonymous = match (&there, &here) {
         (Identity::Directory { path, .. }, _) => path.clone(),
-        // Each backup has a directory of its own.
+        // Each backup has its own directory.
         (Identity::Cluster(uid), Identity::Directory { path, .. }) => format!("{} {path}", uid.0),
         (_, Identity::Directory { path, .. }) => path.clone(),
         (Identity::Cluster(_) | Identity::Unknown, _) => String::new(),
