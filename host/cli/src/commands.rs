@@ -14,11 +14,11 @@ use pivot_core::records::route::{EndKind, Route};
 use pivot_core::request::manifest_object::Addition;
 use pivot_core::request::scope::Namespaces;
 use pivot_core::{Both, Key, Side};
-use pivot_engine::run;
 use pivot_engine::{
     DryRun, Event, Exit, Failure, Halt, Halter, MoveStatus, Next, Options, Resume, Rollback, Setup,
     Situation, Status, Stop, Watcher,
 };
+use pivot_engine::{back_up, run};
 use serde::Serialize;
 
 use crate::approval::{self, Approved};
@@ -270,6 +270,7 @@ impl<'a> Command<'a> {
         let setup = self.setup(&opened, options, &progress, &plugins);
         notes.for_each(|note| setup.watcher.event(note.into()));
         let result = match command {
+            MoveOrResume::Move if self.choices.backs_up() => back_up(setup).await,
             MoveOrResume::Move => run::start(setup).await,
             MoveOrResume::Resume(resume) => run::resume(setup, resume.clone()).await,
         };

@@ -51,6 +51,7 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
         "asWritten": manifest.as_ref().map(|_| whole),
         "moveId": manifest.as_ref().map(|manifest| &manifest.move_id),
         "handover": manifest.as_ref().map(|manifest| manifest.handover),
+        "backup": manifest.as_ref().and_then(|manifest| manifest.backup.as_ref()),
         "encrypted": encrypted,
         "objects": count,
         "kinds": kinds,

@@ -3,6 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | `body` | the body that creates a copy |
+//! | `provider_pause` | changes that providers make to the objects of a paused Cluster |
 //! | `mark` | the annotations that show which move made a copy |
 //! | `content` | the content of a copy that must be unchanged at the commit |
 //! | `signs` | signs that the controllers of the target see the paused copies |
@@ -11,5 +12,6 @@
 pub mod body;
 pub mod content;
 pub mod mark;
+pub mod provider_pause;
 pub mod readiness;
 pub mod signs;

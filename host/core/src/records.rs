@@ -2,6 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `backup` | facts about a backup, for the manifest of its directory |
 //! | `record` | the record of a move |
 //! | `format` | the version of a format |
 //! | `guard` | policies that keep a move's objects paused |
@@ -12,6 +13,7 @@
 //! | `route` | the kinds of both sides, and the route of a move |
 //! | `treatment` | the treatment of one object by a move |
 
+pub mod backup;
 pub mod cluster_identity;
 pub mod format;
 pub mod guard;

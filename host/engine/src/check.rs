@@ -22,3 +22,4 @@ pub(crate) mod permissions;
 pub(crate) mod same_cluster;
 pub(crate) mod target_providers;
 pub(crate) mod undone_moves;
+pub(crate) mod unfinished_work;

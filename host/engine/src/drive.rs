@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod after_commit;
+pub(crate) mod backup;
 pub(crate) mod begin;
 pub mod describe;
 pub mod diagnosis;

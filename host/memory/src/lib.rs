@@ -160,7 +160,7 @@ impl MemoryPlace {
     }
 
     /// Calls `fault` before each call to decide whether it fails. The verb is as in [`Call::verb`], or `get`, `list`,
-    /// `list-meta`, `watch`; the key of the latter three has no name.
+    /// `list-snapshot`, `list-meta`, `list-version`, `watch`; the key has no name, except for `get`.
     pub fn on_call(&self, fault: impl Fn(&str, &Key) -> Option<Fault> + Send + Sync + 'static) -> &Self {
         *lock_mutex(&self.server.on_call) = Some(Arc::new(fault));
         self
@@ -191,7 +191,7 @@ impl MemoryPlace {
         let mut state = self.lock_state();
         let Some(kind) = state.kinds.get(&key.group_kind) else { return };
         let access = Access {
-            verb: verb.trim_end_matches("-meta").to_owned().into(),
+            verb: verb.split_once('-').map_or(verb, |(verb, _)| verb).to_owned().into(),
             group: key.group_kind.group.clone(),
             resource: kind.plural.clone(),
             subresource: "".into(),

@@ -149,7 +149,7 @@ impl State {
     }
 }
 
-fn too_old() -> PlaceError {
+pub(super) fn too_old() -> PlaceError {
     PlaceError::Expired("too old resource version".to_owned())
 }
 

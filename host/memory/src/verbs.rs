@@ -14,6 +14,7 @@ use pivot_places::{
 };
 use serde_json::Value;
 
+use super::state::too_old;
 use super::{MemoryPlace, lock_mutex};
 use crate::body::{key_of, metadata_text};
 
@@ -55,6 +56,26 @@ impl Place for MemoryPlace {
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
         self.read_state("list", &collection_key(kind, namespace), |state| state.list(kind, namespace))
+    }
+
+    async fn read_version(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<String> {
+        let key = collection_key(kind, namespace);
+        self.read_state("list-version", &key, |state| Ok(state.list(kind, namespace)?.resource_version))
+    }
+
+    /// Keeps no earlier version.
+    async fn list_snapshot(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        version: &str,
+    ) -> Result<Listing> {
+        let key = collection_key(kind, namespace);
+        let listing = self.read_state("list-snapshot", &key, |state| state.list(kind, namespace))?;
+        match listing.resource_version == version {
+            true => Ok(listing),
+            false => Err(too_old()),
+        }
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {

@@ -28,6 +28,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pivot_core::records::backup::BackupFacts;
 use pivot_core::{Key, Kind, Object, Uid};
 use serde_json::Value;
 
@@ -210,7 +211,7 @@ impl Shared {
         let writer = Writer { move_id: move_id.clone(), encryption: self.encryption() };
         match owner {
             // A complete copy is not changed again, except by a move whose record doesn't know yet that it is complete.
-            Some(found) if before.is_some() && *begun == Begun::No => {
+            Some(found) if before.is_some() && matches!(begun, Begun::No | Begun::Overwrite) => {
                 return Err(self.other_move_error(found));
             }
             Some(found)
@@ -244,6 +245,17 @@ impl Shared {
             Some(_) => DirectoryContents::default(),
             None => complete::read_contents(files, before.as_ref())?,
         };
+        if *begun == Begun::Overwrite {
+            for (key, entry) in std::mem::take(&mut contents.entries) {
+                if entry.file != files::object_file_name(&key) {
+                    return Err(DirectoryError::NotEmpty {
+                        path: files.path().to_owned(),
+                        found: entry.file,
+                    });
+                }
+                files.remove(&entry.file)?;
+            }
+        }
         for (group_kind, kind) in learnt {
             contents.kinds.entry(group_kind).or_insert(kind);
         }
@@ -284,7 +296,12 @@ impl Shared {
     }
 
     /// Marks the copy as complete: flushes everything to disk, then writes the manifest.
-    fn complete_copy(&self, move_id: &str, handover: bool) -> Result<(), DirectoryError> {
+    fn complete_copy(
+        &self,
+        move_id: &str,
+        handover: bool,
+        backup: Option<BackupFacts>,
+    ) -> Result<(), DirectoryError> {
         let contents = self.lock_contents();
         let used = contents.entries.keys().map(|key| &key.group_kind);
         let kinds = used.filter_map(|kind| Some((kind.clone(), Kind::clone(contents.kinds.get(kind)?))));
@@ -298,7 +315,7 @@ impl Shared {
         }
         let writer = Writer { move_id: move_id.to_owned(), encryption: self.encryption() };
         let kinds = kinds.into_values().collect();
-        manifest::finish_copy(&self.files, &writer, handover, kinds, &names).map(drop)
+        manifest::finish_copy(&self.files, &writer, (handover, backup), kinds, &names).map(drop)
     }
 
     /// Returns the id of the contents for readers, now or once the move that writes them has closed the directory.

@@ -170,6 +170,19 @@ impl Place for KubePlace {
         list::list_objects(&self.transport, kind, namespace, "").await
     }
 
+    async fn read_version(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<String> {
+        list::read_version(&self.transport, kind, namespace).await
+    }
+
+    async fn list_snapshot(
+        &self,
+        kind: &Arc<Kind>,
+        namespace: Option<&str>,
+        version: &str,
+    ) -> Result<Listing> {
+        list::list_snapshot(&self.transport, kind, namespace, version).await
+    }
+
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {
         list::list_objects(&self.transport, kind, Some(namespace), label).await
     }

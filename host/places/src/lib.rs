@@ -18,6 +18,7 @@ mod mutants;
 mod pace;
 mod place;
 mod regular;
+mod snapshot;
 #[cfg(test)]
 mod testing;
 
@@ -38,3 +39,4 @@ pub use place::{
     MetaListing, Opening, Patch, Place, PlaceError, Preconditions, Result, STAND_IN_NAMESPACE, ServicePath,
     Subresource, Throttled,
 };
+pub use snapshot::SnapshotPlace;

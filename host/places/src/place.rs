@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use pivot_core::records::backup::BackupFacts;
 use pivot_core::records::plugin_set::PluginSet;
 use pivot_core::records::route::EndKind;
 use pivot_core::{Key, Kind, Meta, Object, Uid};
@@ -55,6 +56,8 @@ pub enum Begun {
     No,
     /// The move is under way.
     UnderWay,
+    /// There is no record, and files of an earlier run of the move are removed: they were read at another version.
+    Overwrite,
     /// Everything was written, and was about to be closed. The place is opened only if this move left it unclosed: once closed it
     /// may have been carried elsewhere, and is not changed again.
     Written,
@@ -68,6 +71,9 @@ pub enum Closing {
     Complete {
         /// See above.
         handover: bool,
+        /// Facts about a backup, for later readers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        backup: Option<Box<BackupFacts>>,
     },
     /// The move was cancelled; what it wrote was removed, or it wrote nothing.
     Abandoned,
@@ -271,6 +277,14 @@ impl PlaceError {
     }
 }
 
+/// The ability that a snapshot needs, in errors.
+pub(crate) const EXACT_LISTS: &str = "list all kinds at one version";
+
+/// Returns the error of a place that can't list objects as they were at one version.
+pub(crate) fn lacks_exact_lists(label: &str) -> PlaceError {
+    PlaceError::Unsupported(label.to_owned().into(), EXACT_LISTS.into())
+}
+
 /// The number of requests that a place has throttled, counted by the clients.
 pub type Throttled = Arc<AtomicU64>;
 
@@ -354,6 +368,22 @@ pub trait Place: Send + Sync + 'static {
 
     /// Returns all objects of a kind, in one namespace or in all, with whole bodies.
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing>;
+
+    /// Returns the version of a plain list of a kind.
+    async fn read_version(&self, _kind: &Arc<Kind>, _namespace: Option<&str>) -> Result<String> {
+        Err(lacks_exact_lists(self.label()))
+    }
+
+    /// Like [`Place::list`], as the objects were at a version that [`Place::read_version`] returned. Fails with `Expired` if the place
+    /// doesn't keep that version any more.
+    async fn list_snapshot(
+        &self,
+        _kind: &Arc<Kind>,
+        _namespace: Option<&str>,
+        _version: &str,
+    ) -> Result<Listing> {
+        Err(lacks_exact_lists(self.label()))
+    }
 
     /// Like [`Place::list`], for one namespace, only the objects that carry a label.
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing>;

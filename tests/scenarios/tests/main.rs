@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod approved;
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 #[path = "../../../host/places/tests/contract/behaviour.rs"]
 mod behaviour;
 #[cfg(test)]

@@ -16,10 +16,10 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{DescribeArgs, description};
 use super::flags::{
-    Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs, Generate, HandoverCancel, HandoverFinish,
-    HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, Picture, PlanArgs, PlanVerb,
-    Rbac, RecordArgs, ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs, StopStep, TakeoverWaits,
-    Taking, ToCluster, ToDirectory, Verb, WaitArgs, Which,
+    BackupArgs, Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs, Generate, HandoverCancel,
+    HandoverFinish, HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, Picture,
+    PlanArgs, PlanVerb, Rbac, RecordArgs, ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs,
+    StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory, Verb, WaitArgs, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginArgs, PluginVerb, Signing};
@@ -68,6 +68,9 @@ pub(crate) struct Roles {
     pub(crate) finish_alone: bool,
     pub(crate) guard: bool,
 }
+
+/// Words of the command that backs up a cluster in service.
+const BACKUP: &str = "backup";
 
 /// The choices for a task that concerns a move.
 #[derive(Clone, Debug)]
@@ -161,6 +164,11 @@ impl Choices {
         self
     }
 
+    /// Copies a cluster that stays in service, without a pause.
+    pub(crate) fn backs_up(&self) -> bool {
+        self.command == BACKUP
+    }
+
     /// Leaves the source paused after a copy into a directory.
     pub(crate) fn hands_over(&self) -> bool {
         self.options.handover
@@ -250,6 +258,7 @@ fn task(verb: Verb) -> Result<Task> {
             let StatusArgs { connection, which: Which { which } } = *typed;
             Task::Status(about_a_move("status", connection, false, None)?, which)
         }
+        Verb::Backup(typed) => backup(*typed)?,
         Verb::Handover(HandoverVerb::Start(typed)) => start_handover(*typed)?,
         Verb::Handover(HandoverVerb::Finish(typed)) => finish_handover(*typed)?,
         Verb::Handover(HandoverVerb::Cancel(typed)) => cancel_handover(*typed)?,
@@ -424,6 +433,38 @@ impl DryRunArgs {
             Some(Dry::None) | None => DryRun::Off,
         }
     }
+}
+
+/// A copy of a cluster that stays in service.
+fn backup(typed: BackupArgs) -> Result<Task> {
+    let BackupArgs {
+        directory,
+        from,
+        encrypt_to,
+        namespace,
+        all_namespaces,
+        cluster,
+        exclude,
+        also_copy,
+        with,
+        kept,
+    } = typed;
+    let to_files = ToDirectory { to_directory: Some(directory), encrypt_to };
+    let connection = ConnectionArgs { from, to_files, ..ConnectionArgs::default() };
+    let selection = SelectionArgs {
+        namespace,
+        all_namespaces,
+        cluster,
+        map_namespace: Vec::new(),
+        exclude,
+        also_copy,
+        with_manifest: Vec::new(),
+        accept: Vec::new(),
+        with,
+    };
+    let report = report_file(kept)?;
+    let choices = build_move_choices(connection, selection, false, DryRun::Off, AcceptedBy::Move)?;
+    Ok(Task::Move(Choices { command: BACKUP, report, ..choices }))
 }
 
 /// A copy into a directory that leaves the source paused.

@@ -17,10 +17,11 @@ const MORE: &str = "Use --help for every flag and examples.";
 const MORE_FLAGS: &str = "Use --help for every flag.";
 pub(super) const ENVIRONMENT: &str = "Flags can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG. Flags that accept a risk can't.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
-const LONG: [&str; 15] = [
+const LONG: [&str; 16] = [
     "plan",
     "doctor",
     "move",
+    "backup",
     "status",
     "resume",
     "rollback",

@@ -173,6 +173,13 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host rollback --without-target --kubeconfig boot.kubeconfig",
             ),
         ],
+        Some("backup") => &[
+            ("All namespaces", "pivot-host backup backup-2026-11-26 --kubeconfig prod.kubeconfig -A"),
+            (
+                "The same, encrypted",
+                "pivot-host backup backup-2026-11-26 --kubeconfig prod.kubeconfig -A --encrypt-to recipients.txt",
+            ),
+        ],
         Some("handover") => &[
             (
                 "Copy into a directory; the source waits, paused",

@@ -40,6 +40,10 @@ pub(crate) enum Verb {
     Resume(Box<ResumeArgs>),
     /// Undo a move that has not passed the point of no return
     Rollback(Box<RollbackArgs>),
+    /// Copy a management cluster into a directory, without pausing it
+    ///
+    /// All kinds are read at one version. In the files, everything is paused as a move would have paused it.
+    Backup(Box<BackupArgs>),
     /// Hand a source over in a directory, for a cluster that no network reaches
     #[command(subcommand)]
     Handover(HandoverVerb),
@@ -619,6 +623,38 @@ pub(crate) struct HandoverStart {
     pub(crate) kept: Kept,
     #[command(flatten)]
     pub(crate) recorded: RecordArgs,
+}
+
+/// A copy of a cluster that stays in service.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// The directory to write
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) from: FromCluster,
+    /// Encrypt the directory to the age recipients (public keys) in this file, one per line
+    #[arg(long, value_name = "FILE", help_heading = "Source and target")]
+    pub(crate) encrypt_to: Option<PathBuf>,
+    /// Namespace to back up; by default the context's, or `default`
+    #[arg(short, long, value_name = "NAME", help_heading = "Selection")]
+    pub(crate) namespace: Option<String>,
+    /// Back up all namespaces
+    #[arg(short = 'A', long, help_heading = "Selection")]
+    pub(crate) all_namespaces: bool,
+    /// Back up only this Cluster and the objects it needs (NAME or NAMESPACE/NAME); can be repeated
+    #[arg(long, value_name = "NAME", action = ArgAction::Append, help_heading = "Selection")]
+    pub(crate) cluster: Vec<String>,
+    /// Leave out these objects: a kind, or one object. Refused if another object depends on them; can be repeated
+    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "Selection")]
+    pub(crate) exclude: Vec<String>,
+    /// Also copy these objects; can be repeated
+    #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "Selection")]
+    pub(crate) also_copy: Vec<String>,
+    #[command(flatten)]
+    pub(crate) with: PluginArgs,
+    #[command(flatten)]
+    pub(crate) kept: Kept,
 }
 
 #[derive(Clone, Debug, Args)]

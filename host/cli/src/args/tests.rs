@@ -214,6 +214,7 @@ fn reports_get_the_words_of_the_command() {
         ("--to-kubeconfig b", "move"),
         ("--to-kubeconfig b", "resume"),
         ("--to-kubeconfig b", "rollback"),
+        ("d", "backup"),
         ("d", "handover start"),
         ("--to-kubeconfig b", "handover finish"),
         ("--accept maybe-imported", "handover cancel"),

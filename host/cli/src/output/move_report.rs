@@ -46,6 +46,7 @@ impl MoveReport<'_> {
         match self.command {
             "plan" => "Report of a plan",
             "rollback" => "Report of a rollback",
+            "backup" => "Report of a backup",
             "handover start" | "handover finish" => "Report of a handover",
             "handover cancel" => "Report of canceling a handover",
             _ => "Report of a move",

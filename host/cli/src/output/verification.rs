@@ -1,6 +1,7 @@
 //! The result of verifying a directory, for people.
 
 use pivot_core::messages::refusal::some_of;
+use pivot_core::records::backup::BackupFacts;
 use pivot_places::{Examined, Manifest};
 
 use super::lines::count_text;
@@ -32,6 +33,9 @@ pub(crate) fn verification_text(examined: &Examined, all: bool) -> Text {
             ),
         ),
     }
+    if let Some(facts) = manifest.as_ref().and_then(|manifest| manifest.backup.as_ref()) {
+        append_backup_facts(&mut text, facts);
+    }
     if !unreadable.is_empty() {
         return text;
     }
@@ -43,6 +47,19 @@ pub(crate) fn verification_text(examined: &Examined, all: bool) -> Text {
     let rows = objects.iter().map(|(kind, number)| (*number, vec![format_number(*number), kind.to_string()]));
     text.append(rows_of_kinds(&["OBJECTS", "KIND"], rows.collect(), all));
     text
+}
+
+/// Adds the time of a backup, and work that was under way.
+fn append_backup_facts(text: &mut Text, facts: &BackupFacts) {
+    let BackupFacts { taken_at, resource_version, unfinished } = facts;
+    text.add_line(format!("A backup of {taken_at}, all of it at version {resource_version}."));
+    if !unfinished.is_empty() {
+        let work: Vec<&str> = unfinished.iter().map(|work| work.message.as_str()).collect();
+        text.add_line(format!(
+            "Work was under way in the cluster, and a restore continues it: {}",
+            some_of(&work, NAMES)
+        ));
+    }
 }
 
 /// Returns the changes of a directory since it was written, or the reason why they are unknown.

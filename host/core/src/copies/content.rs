@@ -34,8 +34,8 @@ const NOTED_WHILE_PAUSED: [&str; 3] = [
     // Cluster API Provider Azure, azure/services/aso/aso.go:385-418: removes the annotation once the Azure resource is paused.
     names::BLOCK_MOVE,
     // In the same place: "skip" on resources of the Azure Service Operator, and the annotation that stores the previous value.
-    "serviceoperator.azure.com/reconcile-policy",
-    "sigs.k8s.io/cluster-api-provider-azure-pre-pause-reconcile-policy",
+    names::ASO_POLICY,
+    names::ASO_POLICY_BEFORE_PAUSE,
 ];
 
 /// The content of a copy as the move wrote it.

@@ -11,6 +11,11 @@ pub const LABEL_MOVE: &str = "clusterctl.cluster.x-k8s.io/move";
 pub const LABEL_MOVE_HIERARCHY: &str = "clusterctl.cluster.x-k8s.io/move-hierarchy";
 /// Annotation: a provider is not ready yet; the object must not be copied while it carries this.
 pub const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
+/// Tells Azure Service Operator what to do with a resource.
+pub(crate) const ASO_POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
+/// The value of [`ASO_POLICY`] before the Azure provider paused a resource.
+pub(crate) const ASO_POLICY_BEFORE_PAUSE: &str =
+    "sigs.k8s.io/cluster-api-provider-azure-pre-pause-reconcile-policy";
 /// Annotation on a source object that is about to be deleted because its copy took over.
 pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Annotation: a system outside of Cluster API manages the object, and the object's provider ignores it.

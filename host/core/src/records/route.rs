@@ -15,6 +15,8 @@ pub enum EndKind {
     Files,
     /// Files of a source that stays paused until a cluster imports them.
     HandoverFiles,
+    /// A management cluster as it was at one version, for a backup. It stays in service, and the run writes nothing to it.
+    Snapshot,
     /// A side that this run goes without: declared lost, silent, or not named. It counts as a cluster, and is never asked.
     Absent,
 }
@@ -25,9 +27,10 @@ impl EndKind {
         self == Self::Cluster
     }
 
-    /// Returns true for files. No controller acts on them, nothing is deleted from them, and they have neither leases nor records.
+    /// Returns true for files, and for a snapshot, which a run treats as files. No controller acts on them, nothing is deleted from them, and
+    /// they have neither leases nor records.
     pub fn is_files(self) -> bool {
-        matches!(self, Self::Files | Self::HandoverFiles)
+        matches!(self, Self::Files | Self::HandoverFiles | Self::Snapshot)
     }
 
     /// Returns true for a cluster that the run goes without.
@@ -137,6 +140,16 @@ impl Route {
         self.ends.source.is_files() && self.target_runs()
     }
 
+    /// Returns true if a cluster that stays in service is backed up as it was at one version.
+    pub fn is_backup(self) -> bool {
+        self.ends.source == EndKind::Snapshot
+    }
+
+    /// Returns true if objects are paused in the reading alone, because the source can't be written to.
+    pub fn pauses_in_reading(self) -> bool {
+        self.loads_files() || self.is_backup()
+    }
+
     /// Returns true if files are loaded into a cluster, and another cluster may run what they are copies of.
     pub fn source_may_run(self) -> bool {
         self.ends.source == EndKind::Files && self.target_runs()
@@ -173,7 +186,7 @@ mod tests {
         };
         match kind {
             EndKind::Cluster | EndKind::Absent => all(true),
-            EndKind::HandoverFiles => all(false),
+            EndKind::HandoverFiles | EndKind::Snapshot => all(false),
             EndKind::Files => Can { may_live_on: true, ..all(false) },
         }
     }
@@ -234,6 +247,17 @@ mod tests {
             (false, false) => (false, false),
         };
         assert_eq!((route.pauses_source(), route.loads_files()), pause, "{context}");
+    }
+
+    #[test]
+    fn backups_change_nothing_in_their_cluster() {
+        let ends = Ends { source: EndKind::Snapshot, target: EndKind::Files };
+        let route = Route::of_new_move(ends, false);
+        assert!(route.is_backup() && route.pauses_in_reading());
+        assert!(!route.pauses_source() && !route.deletes_from_source() && !route.has_takeover());
+        assert_eq!(ends.lease_side(), None);
+        let copy = Route::of_new_move(Ends { source: EndKind::Files, ..ends }, false);
+        assert!(!copy.is_backup() && !copy.pauses_in_reading());
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) async fn end_copy(job: &Job, journal: &mut Journal, list: &ReleaseLis
     let handover =
         Handover { files: Some(contents), directory: to, written_at: utc_now(), ..Handover::default() };
     journal.hand_over(list, handover).await?;
-    job.target.close(Closing::Complete { handover: true }).await
+    job.target.close(Closing::Complete { handover: true, backup: None }).await
 }
 
 /// Opens files that a run wrote and did not close, to write them again. Closed files may already be in another place.

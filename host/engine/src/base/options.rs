@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pivot_core::messages::risk::AcceptedRisks;
 use pivot_core::objects::names;
+use pivot_core::records::backup::BackupFacts;
 use pivot_core::records::saved_plan::{Decisions, SavedPlan};
 use pivot_core::request::manifest_object::Addition;
 use pivot_core::request::scope::Scope;
@@ -63,6 +64,8 @@ pub struct Options {
     pub found_by: Option<Key>,
     /// Of a copy into a directory: leave the source paused, to be taken over from the files.
     pub handover: bool,
+    /// Of a backup: its facts so far. [`crate::back_up`] fills them in.
+    pub backup: Option<BackupFacts>,
     /// The side on which the move changes nothing outside of its namespace: the author of the Pivot has no permission there.
     pub confined: Option<Side>,
     /// Maximum number of bytes of a release list. The list takes several times as many in memory, and anyone may control a side.
@@ -108,6 +111,7 @@ impl Options {
             break_lease: false,
             found_by: None,
             handover: false,
+            backup: None,
             confined: None,
             release_list_limit: usize::MAX,
             finish_alone: false,

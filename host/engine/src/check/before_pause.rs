@@ -18,6 +18,7 @@ use pivot_core::objects::{names, pause};
 use pivot_core::plan::{Fate, InTarget, KeepReason};
 use pivot_core::plugins::hooks::{Hook, Point};
 use pivot_core::plugins::reach::is_read;
+use pivot_core::records::backup::UnfinishedWork;
 use pivot_core::request::scope::Scope;
 use pivot_core::{GroupKind, Key, Kind, Meta, Side};
 use pivot_places::PlaceError;
@@ -41,6 +42,7 @@ use crate::check::gitops::refuse_active_owners;
 use crate::check::guard::refuse_without_policies;
 use crate::check::permissions;
 use crate::check::target_providers::{check_target_providers, read_inventory};
+use crate::check::unfinished_work;
 use crate::read::first_reading::FirstReads;
 use crate::read::namespaces::{self, MetadataByNamespace, Namespaces};
 use crate::read::planning;
@@ -57,6 +59,8 @@ pub(crate) struct TargetState {
     pub(crate) namespaces: Namespaces,
     /// Labels and annotations of the namespaces to create.
     pub(crate) new_namespaces: MetadataByNamespace,
+    /// Of a backup: work that is under way in the source.
+    pub(crate) unfinished: Vec<UnfinishedWork>,
 }
 
 /// Runs all checks.
@@ -65,7 +69,10 @@ pub(crate) async fn check_all(
     snapshot: &Snapshot,
     first_reads: &FirstReads,
 ) -> Result<TargetState, Failure> {
-    let mut refusals = check_source_objects(job, snapshot)?;
+    let (mut refusals, mut unfinished) = (check_source_objects(job, snapshot)?, Vec::new());
+    if job.route.is_backup() {
+        (unfinished, refusals) = unfinished_work::split_refusals(snapshot, refusals);
+    }
     if job.target.capabilities().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
         refusals.extend(check_served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
@@ -141,8 +148,13 @@ pub(crate) async fn check_all(
     let mut needed = first_reads.needed.clone();
     needed.extend(risks_to_accept(&lost_if_strict));
     report_unneeded_risks(job, snapshot, needed);
-    calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await?;
-    Ok(TargetState { used, in_target, changes, namespaces, new_namespaces })
+    if job.route.is_backup() {
+        unfinished.extend(unfinished_work::ask_plugins(job, snapshot).await?);
+        unfinished_work::report(job, &mut unfinished);
+    } else {
+        calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await?;
+    }
+    Ok(TargetState { used, in_target, changes, namespaces, new_namespaces, unfinished })
 }
 
 /// Reports accepted risks of the scope that this move doesn't have. `needed` are the plan's.

@@ -200,6 +200,10 @@ fn list_needed(job: &Job, snapshot: &Snapshot) -> Result<Both<BTreeSet<Access>>,
             }
         }
     }
+    if job.route.is_backup() {
+        // A backup reads its source once, and has done so.
+        needed.source.clear();
+    }
     Ok(needed)
 }
 

@@ -105,9 +105,12 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result
         let guarded = if side == Side::Source { &source } else { &target };
         Leases::new(guarded, kinds.get(side), &options.record_namespace)
     });
-    let anonymous = match &there {
-        Identity::Directory { path, .. } => path.clone(),
-        Identity::Cluster(_) | Identity::Unknown => String::new(),
+    let anonymous = match (&there, &here) {
+        (Identity::Directory { path, .. }, _) => path.clone(),
+        // Each backup has its own directory.
+        (Identity::Cluster(uid), Identity::Directory { path, .. }) => format!("{} {path}", uid.0),
+        (_, Identity::Directory { path, .. }) => path.clone(),
+        (Identity::Cluster(_) | Identity::Unknown, _) => String::new(),
     };
     let uid = |identity| match identity {
         // A server that gives itself the id of files has none.

@@ -10,6 +10,7 @@ use pivot_core::discovery::inventory::Inventory;
 use pivot_core::messages::risk::Risk;
 use pivot_core::plan::{Fate as PlanFate, Step};
 use pivot_core::plugins::hooks::Point;
+use pivot_core::records::backup::{BackupFacts, UnfinishedWork};
 use pivot_core::records::record::{Finished, MOST_MOVED_CLUSTERS, Phase, RolledBackMove};
 use pivot_core::records::release::ReleaseList;
 use pivot_core::{GroupKind, Key, Side, Uid};
@@ -108,7 +109,11 @@ impl ActiveMove {
             }
             Some(_) => handover::reopen_files(&self.job, &mut self.journal).await?,
             None => {
-                let begun = if self.journal.is_written() { Begun::UnderWay } else { Begun::No };
+                let begun = match self.journal.is_written() {
+                    true => Begun::UnderWay,
+                    false if self.job.route.is_backup() => Begun::Overwrite,
+                    false => Begun::No,
+                };
                 self.job.target.open(&self.job.move_id, begun).await?;
             }
         }
@@ -119,14 +124,15 @@ impl ActiveMove {
                 rollback::clear_earlier_attempts(&self.job, &self.journal.record).boxed().await?;
             }
         }
-        let (first, target_state, known_keys) = self.check().await?;
+        let (first, mut target_state, known_keys) = self.check().await?;
+        let unfinished = std::mem::take(&mut target_state.unfinished);
         self.journal.note_namespaces(&target_state.namespaces.missing());
         let snapshot = self.pause(first, known_keys).await?;
         let copies = self.copy(&snapshot, target_state).await?;
         if !self.job.route.target_runs() {
             return match self.job.route.is_handover() {
                 true => self.hand_over(copies).await,
-                false => self.unpause_source(&snapshot).await,
+                false => self.unpause_source(&snapshot, unfinished).await,
             };
         }
         drop(snapshot);
@@ -155,7 +161,7 @@ impl ActiveMove {
 
     async fn pause(&mut self, first: Snapshot, known: BTreeSet<Key>) -> Result<Arc<Snapshot>, Failure> {
         let job = self.job.clone();
-        if job.route.loads_files() {
+        if job.route.pauses_in_reading() {
             return self.pause_read_only(first).await;
         }
         if !job.route.pauses_source() {
@@ -184,7 +190,10 @@ impl ActiveMove {
         self.lock(locks_of(&job, &first)).await?;
         let snapshot = Arc::new(read_only_source::pause_in_reading(&job, first).await?);
         job.services.use_paused_source(snapshot.inventory.clone());
-        calls::wait_for_checks(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
+        // No controller takes part in the pause of a backup, so there is nothing to check.
+        if !job.route.is_backup() {
+            calls::wait_for_checks(&job, &snapshot.plugin_view(), Point::AfterPause).await?;
+        }
         job.safe_point()?;
         Ok(snapshot)
     }
@@ -274,9 +283,15 @@ impl ActiveMove {
     }
 
     /// A copy in a directory doesn't take over: the source stays in service.
-    async fn unpause_source(&mut self, snapshot: &Snapshot) -> Result<Done, Failure> {
+    async fn unpause_source(
+        &mut self,
+        snapshot: &Snapshot,
+        unfinished: Vec<UnfinishedWork>,
+    ) -> Result<Done, Failure> {
+        let facts = self.job.options.backup.clone();
+        let backup = facts.map(|facts| Box::new(BackupFacts { unfinished, ..facts }));
         // Before the source is released, so that a failure here can still be retried with the same command.
-        self.job.target.close(Closing::Complete { handover: false }).await?;
+        self.job.target.close(Closing::Complete { handover: false, backup }).await?;
         if self.job.route.pauses_source() {
             let undone = pausing::undo_all(&self.job, &self.journal.record).await?;
             undone.undo_lost.iter().for_each(|key| pausing::report_undo_lost(&self.job, key, Side::Source));

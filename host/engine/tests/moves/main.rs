@@ -11,6 +11,8 @@ mod approved;
 #[cfg(test)]
 mod asked;
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 mod behind;
 #[cfg(test)]
 mod bounds;

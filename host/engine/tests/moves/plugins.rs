@@ -66,6 +66,11 @@ pub(crate) fn broken_check() -> Arc<dyn Hooks> {
     Arc::new(HostKeeper { fails_at: Some(Point::BeforePause), ..HostKeeper::new() })
 }
 
+/// Returns a source with a plugin whose check before the pause says stop.
+pub(crate) fn stage_of_stopping_check() -> Stage {
+    stage(&Arc::new(HostKeeper { stop_at: Some(Point::BeforePause), ..HostKeeper::new() }))
+}
+
 #[async_trait]
 impl Hooks for HostKeeper {
     fn describe(&self) -> &Description {

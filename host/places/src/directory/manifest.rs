@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::Kind;
 use pivot_core::messages::safe_text;
+use pivot_core::records::backup::BackupFacts;
 use pivot_core::records::record::is_move_id;
 use pivot_core::request::validate::find_definition_error;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,9 @@ pub struct Manifest {
     pub move_id: String,
     /// Whether the source was left paused so that this directory takes over; otherwise the source is still live.
     pub handover: bool,
+    /// Facts about the backup; none for other copies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<BackupFacts>,
     /// Encryption of the files; none if they are not encrypted. The manifest itself never is, so that a directory can be verified
     /// without a key: it names objects, and holds nothing of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,7 +239,7 @@ pub(super) fn remove_mark(files: &DirectoryHandle) -> Result<(), DirectoryError>
 pub(super) fn finish_copy(
     files: &DirectoryHandle,
     writer: &Writer,
-    handover: bool,
+    (handover, backup): (bool, Option<BackupFacts>),
     kinds: Vec<Kind>,
     names: &BTreeMap<&str, Option<&str>>,
 ) -> Result<Manifest, DirectoryError> {
@@ -260,6 +264,7 @@ pub(super) fn finish_copy(
         kind: KIND.to_owned(),
         move_id: writer.move_id.clone(),
         handover,
+        backup,
         encryption: writer.encryption,
         count: digests.len(),
         kinds,

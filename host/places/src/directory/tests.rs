@@ -45,7 +45,7 @@ async fn written(path: &Path, move_id: &str) -> Result<DirectoryPlace> {
 }
 
 async fn complete(place: &DirectoryPlace, handover: bool) -> Manifest {
-    place.close(&Closing::Complete { handover }).await.unwrap();
+    place.close(&Closing::Complete { handover, backup: None }).await.unwrap();
     manifest::read_manifest(&place.shared.files).unwrap().unwrap()
 }
 

@@ -50,9 +50,9 @@ impl Place for DirectoryPlace {
         let (shared, closing) = (Arc::clone(&self.shared), closing.clone());
         match closing {
             Closing::Abandoned => off_thread(move || shared.abandon()).await,
-            Closing::Complete { handover } => {
+            Closing::Complete { handover, backup } => {
                 let move_id = shared.writing_move()?;
-                off_thread(move || shared.complete_copy(&move_id, handover)).await
+                off_thread(move || shared.complete_copy(&move_id, handover, backup.map(|facts| *facts))).await
             }
         }
     }

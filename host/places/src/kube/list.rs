@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use pivot_core::messages::safe_text;
 use pivot_core::{Kind, Meta, Object};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -25,6 +26,8 @@ const MAX_OBJECTS: usize = 1_000_000;
 const MAX_PAGE_BYTES: usize = 1 << 30;
 /// Most bytes of one page of a list by label: 20 objects at the API server's limit, whose texts may take twice as much in an answer.
 const MAX_SMALL_PAGE_BYTES: usize = 64 << 20;
+/// Most characters of an unexpected version that are printed.
+const MAX_VERSION_CHARACTERS: usize = 40;
 /// Most bytes of one list.
 const MAX_LIST_BYTES: u64 = 4 << 30;
 
@@ -48,6 +51,52 @@ struct PageMeta {
 pub(super) struct Items<T> {
     pub(super) items: Vec<T>,
     pub(super) resource_version: String,
+}
+
+/// The part of a collection that is listed.
+#[derive(Clone, Copy, Default)]
+struct Part<'a> {
+    /// Only objects with this label; empty for all.
+    label: &'a str,
+    /// As the objects were at this version; none for the current one.
+    version: Option<&'a str>,
+}
+
+impl Part<'_> {
+    /// Returns the parameters of a page. Only the first names the version: the token of a later page has it.
+    fn query(&self, limit: Option<usize>, token: &str) -> String {
+        let mut query = Vec::new();
+        if !self.label.is_empty() {
+            query.push(format!("labelSelector={}", url::escape_segment(self.label)));
+        }
+        if let Some(limit) = limit {
+            query.push(format!("limit={limit}"));
+        }
+        match self.version {
+            _ if limit.is_some() && !token.is_empty() => {
+                query.push(format!("continue={}", url::escape_segment(token)));
+            }
+            Some(version) => {
+                let version = url::escape_segment(version);
+                query.push(format!("resourceVersion={version}&resourceVersionMatch=Exact"));
+            }
+            None => {}
+        }
+        if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) }
+    }
+
+    /// Fails if an answer is of another version: its server ignores the parameter.
+    fn check_version(&self, answered: &str, about: &str) -> Result<()> {
+        match self.version {
+            Some(version) if version != answered => {
+                let answered = safe_text::to_line(answered, MAX_VERSION_CHARACTERS);
+                Err(PlaceError::Invalid(format!(
+                    "{about}: asked for version {version}, and the answer has {answered:?}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Makes the kept part of an item while its page is in memory: a list of metadata has pages several times as large as the kept
@@ -114,26 +163,27 @@ pub(super) async fn list_all<T: Item>(
     about: &str,
     keep: Keep<'_, T>,
 ) -> Result<Items<T>, ErrorAnswer> {
-    list_by_label(transport, path, "", accept, about, keep).await
+    list_part(transport, path, Part::default(), accept, about, keep).await
 }
 
-/// Reads the objects of a collection that carry a label.
-async fn list_by_label<T: Item>(
+/// Reads a part of a collection.
+async fn list_part<T: Item>(
     transport: &Transport,
     path: &str,
-    label: &str,
+    part: Part<'_>,
     accept: &str,
     about: &str,
     keep: Keep<'_, T>,
 ) -> Result<Items<T>, ErrorAnswer> {
-    let limit = if label.is_empty() { PAGE_SIZE } else { SMALL_PAGE_SIZE };
-    match list_pages(transport, path, label, accept, about, Some(limit), keep).await {
-        Err(ErrorAnswer { error: PlaceError::Expired(reason), .. }) => {
+    let limit = if part.label.is_empty() { PAGE_SIZE } else { SMALL_PAGE_SIZE };
+    match list_pages(transport, path, part, accept, about, Some(limit), keep).await {
+        // A list at one version can only expire again.
+        Err(ErrorAnswer { error: PlaceError::Expired(reason), .. }) if part.version.is_none() => {
             tracing::debug!(about, reason, "the list expired between two pages; reading it in one piece");
-            match list_pages(transport, path, label, accept, about, None, keep).await {
+            match list_pages(transport, path, part, accept, about, None, keep).await {
                 Err(refusal) => match smaller_page(&refusal, accept, None) {
                     Some(limit) => {
-                        let list = list_pages(transport, path, label, accept, about, Some(limit), keep).await;
+                        let list = list_pages(transport, path, part, accept, about, Some(limit), keep).await;
                         list.map_err(|refusal| end_retries(refusal, about))
                     }
                     None => Err(refusal),
@@ -157,7 +207,7 @@ fn end_retries(mut refusal: ErrorAnswer, about: &str) -> ErrorAnswer {
 async fn list_pages<T: Item>(
     transport: &Transport,
     path: &str,
-    label: &str,
+    part: Part<'_>,
     accept: &str,
     about: &str,
     mut limit: Option<usize>,
@@ -170,18 +220,8 @@ async fn list_pages<T: Item>(
     let mut asked = 0;
     while asked < MAX_OBJECTS {
         asked += limit.unwrap_or(PAGE_SIZE);
-        let mut query = Vec::new();
-        if !label.is_empty() {
-            query.push(format!("labelSelector={}", url::escape_segment(label)));
-        }
-        if let Some(limit) = limit {
-            query.push(format!("limit={limit}"));
-            if !token.is_empty() {
-                query.push(format!("continue={}", url::escape_segment(&token)));
-            }
-        }
-        let url = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
-        let most = if label.is_empty() { MAX_PAGE_BYTES } else { MAX_SMALL_PAGE_BYTES };
+        let url = format!("{path}{}", part.query(limit, &token));
+        let most = if part.label.is_empty() { MAX_PAGE_BYTES } else { MAX_SMALL_PAGE_BYTES };
         let ask = KubeRequest::get(url, about.to_owned()).with_accept(accept).with_limit(most);
         let (body, share) = match transport.call_held(ask).await {
             Err(refusal) if limit.is_some() => match smaller_page(&refusal, accept, limit) {
@@ -196,6 +236,7 @@ async fn list_pages<T: Item>(
         bytes += u64::try_from(body.len()).unwrap_or(u64::MAX);
         pace.check(bytes, about)?;
         let page: Page<'_> = parse_json(&body, about)?;
+        part.check_version(&page.metadata.resource_version, about)?;
         let before = items.len();
         // Slices share the page's memory.
         for item in page.items.iter().flatten() {
@@ -235,11 +276,43 @@ pub(super) async fn list_objects(
     namespace: Option<&str>,
     label: &str,
 ) -> Result<Listing> {
+    list_objects_of(transport, kind, namespace, Part { label, version: None }).await
+}
+
+/// Lists whole objects as they were at a version.
+pub(super) async fn list_snapshot(
+    transport: &Transport,
+    kind: &Arc<Kind>,
+    namespace: Option<&str>,
+    version: &str,
+) -> Result<Listing> {
+    list_objects_of(transport, kind, namespace, Part { label: "", version: Some(version) }).await
+}
+
+async fn list_objects_of(
+    transport: &Transport,
+    kind: &Arc<Kind>,
+    namespace: Option<&str>,
+    part: Part<'_>,
+) -> Result<Listing> {
     let about = describe_list(kind, namespace);
     let path = url::collection_path(kind, namespace);
     // Most of what is listed is kept, and kept whole.
-    let list = list_by_label(transport, &path, label, JSON, &about, &|raw| parse_object(kind, raw)).await?;
+    let list = list_part(transport, &path, part, JSON, &about, &|raw| parse_object(kind, raw)).await?;
     Ok(Listing { objects: list.items, resource_version: list.resource_version })
+}
+
+/// Returns the version of a plain list. One object is enough, and only its metadata.
+pub(super) async fn read_version(
+    transport: &Transport,
+    kind: &Arc<Kind>,
+    namespace: Option<&str>,
+) -> Result<String> {
+    let about = describe_list(kind, namespace);
+    let path = format!("{}?limit=1", url::collection_path(kind, namespace));
+    let ask = KubeRequest::get(path, about.clone()).with_accept(METADATA).with_limit(MAX_SMALL_PAGE_BYTES);
+    let (body, _share) = transport.call_held(ask).await?;
+    Ok(parse_json::<Page<'_>>(&body, &about)?.metadata.resource_version)
 }
 
 /// Lists metadata only, each reduced as it is read.

@@ -161,6 +161,30 @@ async fn labelled_lists_have_smaller_pages() {
 }
 
 #[tokio::test]
+async fn lists_at_one_version_check_each_answer() {
+    let (first, last) = (page(&["a"], "t", "7"), page(&["b"], "", "7"));
+    let server = Server::start([first.clone(), last]).await;
+    let listing = server.place().list_snapshot(&machines(), Some("ns"), "7").await.unwrap();
+    assert_eq!((listed(&listing), listing.resource_version.as_str()), (vec!["a", "b"], "7"));
+    let queries = server.asked().into_iter().map(|path| path.split_once('?').unwrap().1.to_owned());
+    // With a token, a server refuses the version.
+    let expected = ["limit=500&resourceVersion=7&resourceVersionMatch=Exact", "limit=500&continue=t"];
+    assert_eq!(queries.collect::<Vec<_>>(), expected);
+
+    // A server that ignores the parameter, on the first page or on the next one.
+    for pages in [vec![page(&["a"], "", "8")], vec![first.clone(), page(&["b"], "", "8")]] {
+        let server = Server::start(pages).await;
+        let error = server.place().list_snapshot(&machines(), Some("ns"), "7").await.unwrap_err().to_string();
+        assert!(error.contains("asked for version 7, and the answer has \"8\""), "{error}");
+    }
+    // The token that an expired page offers leads to another version.
+    let server = Server::start([first, status(410, "Expired", "continue token too old")]).await;
+    let error = server.place().list_snapshot(&machines(), Some("ns"), "7").await.unwrap_err();
+    assert!(matches!(error, PlaceError::Expired(_)), "{error}");
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[tokio::test]
 async fn expired_list_is_read_in_one_page() {
     let expired = status(410, "Expired", "continue token too old");
     let server = Server::start([page(&["old"], "t", "7"), expired, page(&["m1"], "", "9")]).await;

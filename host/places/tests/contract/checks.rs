@@ -142,7 +142,7 @@ pub(crate) async fn permissions_equal_those_of_the_server(server: &MemoryPlace, 
 pub(crate) async fn announced_operations_are_accepted(_: &MemoryPlace, place: &dyn Place) {
     place.learn(&[machines()]).await.unwrap();
     place.open(&Opening { move_id: "move-1".to_owned(), begun: Begun::No }).await.unwrap();
-    place.close(&Closing::Complete { handover: false }).await.unwrap();
+    place.close(&Closing::Complete { handover: false, backup: None }).await.unwrap();
     let service = ServicePath {
         namespace: "a".to_owned(),
         service: "s".to_owned(),

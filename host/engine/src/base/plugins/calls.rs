@@ -206,6 +206,19 @@ pub(crate) async fn wait_for_checks(job: &Job, view: &PluginView, point: Point) 
     Ok(())
 }
 
+/// Calls every plugin's checks once, before a pause. Returns the findings for which a move would wait or stop.
+pub(crate) async fn find_obstacles(job: &Job, view: &PluginView) -> Result<Vec<PluginFinding>, Failure> {
+    let services = job.services.for_move(view);
+    let found = call_checks(job, view, &services, Point::BeforePause, &mut BTreeMap::new()).await?;
+    Ok([found.waits, found.stops].concat())
+}
+
+/// The findings for which a move waits or stops.
+struct Obstacles {
+    waits: Vec<PluginFinding>,
+    stops: Vec<PluginFinding>,
+}
+
 /// Calls every plugin's checks once. Returns the findings that say "wait".
 async fn ask_all<'a>(
     job: &'a Job,
@@ -214,6 +227,22 @@ async fn ask_all<'a>(
     point: Point,
     reported: &mut BTreeMap<&'a str, Reported>,
 ) -> Result<Vec<PluginFinding>, Failure> {
+    let Obstacles { waits, stops } = call_checks(job, view, services, point, reported).await?;
+    if stops.is_empty() {
+        return Ok(waits);
+    }
+    stops.iter().for_each(|found| job.report(Event::finding(&found.plugin, &found.finding)));
+    Err(Failure::Gate(stops))
+}
+
+/// Calls every plugin's checks once, and reports notes and warnings.
+async fn call_checks<'a>(
+    job: &'a Job,
+    view: &PluginView,
+    services: &Arc<dyn Services>,
+    point: Point,
+    reported: &mut BTreeMap<&'a str, Reported>,
+) -> Result<Obstacles, Failure> {
     let (mut waits, mut stops) = (Vec::new(), Vec::new());
     for plugin in &job.plugins {
         let description = plugin.describe();
@@ -240,11 +269,7 @@ async fn ask_all<'a>(
             }
         }
     }
-    if stops.is_empty() {
-        return Ok(waits);
-    }
-    stops.iter().for_each(|found| job.report(Event::finding(&found.plugin, &found.finding)));
-    Err(Failure::Gate(stops))
+    Ok(Obstacles { waits, stops })
 }
 
 /// Findings that were reported: their text without the object, and each with its object.

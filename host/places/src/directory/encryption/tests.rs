@@ -49,7 +49,7 @@ async fn written() -> TempDir {
     for name in ["s", "t"] {
         place.create(&secrets(), &secret(name), Change::Real).await.unwrap();
     }
-    place.close(&Closing::Complete { handover: false }).await.unwrap();
+    place.close(&Closing::Complete { handover: false, backup: None }).await.unwrap();
     dir
 }
 
@@ -245,7 +245,7 @@ async fn resumed_move_writes_everything_again() {
     let second = opened(dir.path(), "move-1").await;
     assert_eq!(names(dir.path()), part, "as long as it is all there is");
     second.create(&secrets(), &secret("s"), Change::Real).await.unwrap();
-    second.close(&Closing::Complete { handover: false }).await.unwrap();
+    second.close(&Closing::Complete { handover: false, backup: None }).await.unwrap();
     assert_eq!(names(dir.path()), ["Secret_a_s.json.age", "manifest.json"]);
     assert_eq!(decrypted(dir.path()).unwrap().shared.lock_contents().entries.len(), 1);
     // The run may have died before it recorded the end; then the move is rolled back.
@@ -298,7 +298,8 @@ async fn replaced_file_gets_no_checksum() {
         let name = if encrypts { "Secret_a_s.json.age" } else { "Secret_a_s.json" };
         let theirs = if encrypts { recipients().encrypt(b"{}").unwrap() } else { b"{}".to_vec() };
         fs::write(dir.path().join(name), theirs).unwrap();
-        let told = place.close(&Closing::Complete { handover: false }).await.unwrap_err().to_string();
+        let told =
+            place.close(&Closing::Complete { handover: false, backup: None }).await.unwrap_err().to_string();
         assert!(told.ends_with(&format!("{name}: replaced by someone else since it was written")), "{told}");
         assert!(!names(dir.path()).contains(&"manifest.json".to_owned()));
     }

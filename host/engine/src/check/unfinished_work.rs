@@ -1,0 +1,70 @@
+//! Work that is under way in a cluster that is backed up.
+//!
+//! A move refuses such objects, or waits. A backup that did the same would never end on a cluster that scales by itself. So the manifest
+//! names the work, and a restore continues it.
+
+use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::messages::grouping::MAX_LISTED_NAMES;
+use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::plugins::hooks::PluginFinding;
+use pivot_core::records::backup::UnfinishedWork;
+use pivot_core::{Key, Side};
+
+use crate::base::events::Event;
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::plugins::calls;
+use crate::read::snapshot::Snapshot;
+
+/// Codes of the refusals that describe the state of an object, and not a defect of the plan.
+const OF_STATES: [&str; 4] = ["not-provisioned", "being-deleted", "already-paused", "paused-by-other-move"];
+
+/// Separates work that is under way from refusals that also apply to a backup.
+pub(crate) fn split_refusals(
+    snapshot: &Snapshot,
+    refusals: Vec<Refusal>,
+) -> (Vec<UnfinishedWork>, Vec<Refusal>) {
+    let (of_states, others): (Vec<Refusal>, Vec<Refusal>) =
+        refusals.into_iter().partition(|refusal| OF_STATES.contains(&refusal.code));
+    let entries = of_states.into_iter().flat_map(|refusal| {
+        let objects: Vec<Key> = refusal.object.into_iter().chain(refusal.others).collect();
+        let (code, message) = (refusal.code, refusal.message);
+        objects.into_iter().map(move |object| describe_work(snapshot, Some(object), code, message.clone()))
+    });
+    (entries.collect(), others)
+}
+
+/// Asks plugins for findings because of which a move would wait or stop.
+pub(crate) async fn ask_plugins(job: &Job, snapshot: &Snapshot) -> Result<Vec<UnfinishedWork>, Failure> {
+    let found = calls::find_obstacles(job, &snapshot.plugin_view()).await?;
+    let entries = found.into_iter().map(|PluginFinding { plugin, finding }| {
+        let message = format!("plugin {plugin}: {}", finding.message);
+        describe_work(snapshot, finding.object, &finding.code, message)
+    });
+    Ok(entries.collect())
+}
+
+fn describe_work(snapshot: &Snapshot, object: Option<Key>, code: &str, message: String) -> UnfinishedWork {
+    let step = object.as_ref().and_then(|key| snapshot.plan.steps.iter().find(|step| step.key == *key));
+    let cluster = match &object {
+        Some(key) if is_cluster(&key.group_kind) => Some(key.clone()),
+        _ => step.and_then(|step| step.cluster.clone()),
+    };
+    UnfinishedWork { cluster, object, code: code.to_owned(), message }
+}
+
+/// Sorts the work, and reports it in one warning.
+pub(crate) fn report(job: &Job, work: &mut Vec<UnfinishedWork>) {
+    work.sort_unstable();
+    work.dedup();
+    if work.is_empty() {
+        return;
+    }
+    let messages: Vec<&str> = work.iter().map(|entry| entry.message.as_str()).collect();
+    let text = format!(
+        "work was under way in the {} when it was read; a restore continues it, and the manifest of the backup lists it: {}",
+        Side::Source,
+        some_of(&messages, MAX_LISTED_NAMES)
+    );
+    job.report(Event::warning("unfinished-work", text));
+}

@@ -1,0 +1,159 @@
+//! Backups of a cluster that stays in service: everything of one version, paused in the files and nowhere else.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pivot_core::objects::names;
+use pivot_core::records::backup::BackupFacts;
+use pivot_engine::{Exit, Failure, Report, Setup, Stop, back_up};
+use pivot_places::{DirectoryPlace, Place, PlaceError, SnapshotPlace};
+use serde_json::{Value, json};
+
+use crate::committed::Warnings;
+use crate::plugins;
+use crate::stage::{CLUSTERS, INFRA, Stage, key, picture};
+
+/// Backs up a source in memory, which no link can do.
+async fn run_backup(stage: &Stage, path: &Path) -> Result<Report, Stop> {
+    let mut setup = stage.setup();
+    setup.sides.source = Arc::new(stage.source.clone());
+    setup.sides.target = Arc::new(DirectoryPlace::to_write(path).unwrap());
+    back_up(setup).await
+}
+
+fn facts(path: &Path) -> BackupFacts {
+    DirectoryPlace::to_read(path).unwrap().manifest().unwrap().backup.clone().unwrap()
+}
+
+/// The file of an object.
+fn file(path: &Path, kind: &str, name: &str) -> Value {
+    let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let mut bodies = entries.filter_map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).ok());
+    bodies.find(|body: &Value| body["kind"] == kind && body["metadata"]["name"] == name).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn backups_pause_files_and_no_cluster() {
+    let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
+    let block = |body: &mut Value| body["metadata"]["annotations"] = json!({names::BLOCK_MOVE: "true"});
+    stage.source.edit(&key(INFRA, "InfraMachine", "m0"), block).unwrap();
+    let before = picture(&stage.source);
+    run_backup(&stage, dir.path()).await.unwrap();
+    assert_eq!((picture(&stage.source), stage.source.journal()), (before, Vec::new()));
+
+    let cluster = file(dir.path(), "Cluster", "c");
+    assert_eq!(cluster["spec"]["paused"], json!(true));
+    assert!(cluster["metadata"]["annotations"].get(names::UNDO).is_some(), "{cluster}");
+    let machine = file(dir.path(), "InfraMachine", "m0");
+    assert!(machine["metadata"]["annotations"].get(names::BLOCK_MOVE).is_none(), "{machine}");
+    let facts = facts(dir.path());
+    assert_eq!(facts.unfinished, []);
+    let kind = DirectoryPlace::to_read(dir.path()).unwrap().kinds().await.unwrap()[0].clone();
+    assert_eq!(facts.resource_version, stage.source.list(&kind, None).await.unwrap().resource_version);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unfinished_work_is_in_the_manifest() {
+    let stage = plugins::stage_of_stopping_check();
+    let new = |body: &mut Value| body["status"] = json!({});
+    stage.source.edit(&key(CLUSTERS, "Machine", "m0"), new).unwrap();
+    let deleting = |body: &mut Value| body["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    stage.source.edit(&key(INFRA, "InfraMachine", "m1"), deleting).unwrap();
+    let warnings = Arc::new(Warnings::default());
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = stage.setup();
+    setup.sides.source = Arc::new(stage.source.clone());
+    setup.sides.target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
+    back_up(Setup { watcher: warnings.clone(), ..setup }).await.unwrap();
+    let unfinished = facts(dir.path()).unfinished;
+    let work: Vec<_> =
+        unfinished.iter().map(|work| (work.code.as_str(), &work.cluster, &work.object)).collect();
+    let cluster = &Some(key(CLUSTERS, "Cluster", "c"));
+    let (machine, infra) = (Some(key(CLUSTERS, "Machine", "m0")), Some(key(INFRA, "InfraMachine", "m1")));
+    let expected =
+        [("seen", &None, &None), ("not-provisioned", cluster, &machine), ("being-deleted", cluster, &infra)];
+    assert_eq!(work, expected);
+    assert_eq!(unfinished[0].message, "plugin hosts: seen");
+    let deleted = file(dir.path(), "InfraMachine", "m1");
+    assert!(deleted["metadata"].get("deletionTimestamp").is_none(), "{deleted}");
+    assert!(
+        warnings.0.lock().unwrap().iter().any(|text| text.contains("Machine ns/m0 is not provisioned yet"))
+    );
+    // The plugin's hold is in the files, so that a restore can end it.
+    let host = file(dir.path(), "Host", "h0");
+    assert!(host["metadata"]["annotations"].get(names::UNDO).is_some(), "{host}");
+}
+
+/// Runs a backup during which the source changes before each of the first lists at one version.
+async fn run_expiring_backup(expiring: usize, path: &Path) -> (Result<Report, Stop>, usize) {
+    let (stage, lists, snapshots) = (Stage::new(), AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let (source, taken) = (stage.source.clone(), snapshots.clone());
+    stage.source.on_call(move |verb, _| {
+        if verb == "list-version" {
+            taken.fetch_add(1, Ordering::SeqCst);
+        }
+        let list = if verb == "list-snapshot" { lists.fetch_add(1, Ordering::SeqCst) } else { usize::MAX };
+        if list < expiring {
+            source
+                .edit(&key(CLUSTERS, "Machine", "m0"), |body| body["spec"] = json!({"list": list}))
+                .unwrap();
+        }
+        None
+    });
+    (run_backup(&stage, path).await, snapshots.load(Ordering::SeqCst) / 4)
+}
+
+#[tokio::test(start_paused = true)]
+async fn expired_versions_start_a_backup_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let (result, snapshots) = run_expiring_backup(1, dir.path()).await;
+    result.unwrap();
+    assert_eq!(snapshots, 2);
+    let dir = tempfile::tempdir().unwrap();
+    let (result, snapshots) = run_expiring_backup(usize::MAX, dir.path()).await;
+    let stop = result.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop:?}") };
+    assert_eq!((stop.exit, refusals[0].code, snapshots), (Exit::Refused, "not-at-one-version", 3));
+    assert!(refusals[0].message.contains("too old resource version"), "{}", refusals[0].message);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// Objects that were deleted since must not stay in the files, and objects of two versions must not be in one backup.
+#[tokio::test(start_paused = true)]
+async fn repeated_backup_starts_over() {
+    let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
+    run_backup(&stage, dir.path()).await.unwrap();
+    let refused = run_backup(&stage, dir.path()).await.unwrap_err();
+    assert!(refused.failure.to_string().contains("choose a new directory"), "{}", refused.failure);
+    // A run died before it wrote the manifest.
+    let manifest = dir.path().join("manifest.json");
+    let move_id = DirectoryPlace::to_read(dir.path()).unwrap().manifest().unwrap().move_id.clone();
+    std::fs::write(dir.path().join(".pivot-host.json"), json!({"moveId": move_id}).to_string()).unwrap();
+    std::fs::remove_file(manifest).unwrap();
+    for gone in [key(INFRA, "InfraMachine", "m1"), key(CLUSTERS, "Machine", "m1")] {
+        stage.source.remove(&gone).unwrap();
+    }
+    run_backup(&stage, dir.path()).await.unwrap();
+    let read = DirectoryPlace::to_read(dir.path()).unwrap();
+    for kind in read.kinds().await.unwrap() {
+        let names = read.list(&kind, None).await.unwrap().objects;
+        assert!(names.iter().all(|object| object.meta.name != "m1"), "{}", kind.group_kind);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn snapshots_are_read_only() {
+    let stage = Stage::new();
+    let kinds = stage.source.kinds().await.unwrap();
+    let cluster = kinds.iter().find(|kind| kind.group_kind.kind == "Cluster").unwrap();
+    let place = Arc::new(stage.source.clone());
+    let snapshot = SnapshotPlace::take(place, std::slice::from_ref(cluster), None).await.unwrap();
+    let key = key(CLUSTERS, "Cluster", "c");
+    assert_eq!(snapshot.get(cluster, &key).await.unwrap().unwrap().key(), key);
+    let refused = snapshot.delete(cluster, &key, &Default::default()).await;
+    assert!(matches!(refused, Err(PlaceError::Unsupported(..))), "{refused:?}");
+    assert!(snapshot.watch(cluster, None, "1").await.is_err());
+    stage.source.edit(&key, |body| body["spec"] = json!({})).unwrap();
+    assert!(matches!(snapshot.list(cluster, None).await, Err(PlaceError::Expired(_))));
+}

@@ -1,0 +1,163 @@
+//! Backups of a server that is written to all the time.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use futures::future::join_all;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use pivot_lab::{Dump, Server};
+use pivot_scenarios::host::Host;
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, all, same};
+
+/// Machines, each with one writer.
+const MACHINES: usize = 8;
+/// Backups during the writes.
+const BACKUPS: usize = 3;
+/// Least writes in each second of the backups.
+const WRITES_PER_SECOND: f64 = 200.0;
+/// The annotation with a counter.
+const COUNTER: &str = "lab/counter";
+
+/// The two kinds with counters: each writer raises its counter in the first kind, and then in the second.
+fn kinds_of_counters(server: &Server) -> [Api<DynamicObject>; 2] {
+    let machine = GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", "Machine");
+    [machine, GroupVersionKind::gvk("", "v1", "Secret")]
+        .map(|kind| Api::namespaced_with(server.client(), "shop", &ApiResource::from_gvk(&kind)))
+}
+
+/// Raises the counter of a Machine, and then of the Secret with its bootstrap data, until `stop` is set.
+async fn raise(kinds: [Api<DynamicObject>; 2], name: String, written: Arc<AtomicU64>, stop: Arc<AtomicBool>) {
+    let mut counter = 0_u64;
+    while !stop.load(Ordering::Relaxed) {
+        counter += 1;
+        let patch = json!({"metadata": {"annotations": {COUNTER: counter.to_string()}}});
+        for api in &kinds {
+            api.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+            written.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn counter(object: &Value) -> u64 {
+    object["metadata"]["annotations"][COUNTER].as_str().map_or(0, |text| text.parse().unwrap())
+}
+
+/// Whether both counters are of one instant: the first is equal to the second, or one ahead.
+fn is_consistent((machine, secret): (u64, u64)) -> bool {
+    machine == secret || machine == secret + 1
+}
+
+/// The counters in the files of a backup.
+fn counters_in_files(path: &Path, names: &[String]) -> Vec<(u64, u64)> {
+    let mut found = vec![(0, 0); names.len()];
+    for entry in std::fs::read_dir(path).unwrap() {
+        let object: Value = serde_json::from_slice(&std::fs::read(entry.unwrap().path()).unwrap()).unwrap();
+        let Some(index) = names.iter().position(|name| object["metadata"]["name"] == **name) else {
+            continue;
+        };
+        match object["kind"].as_str().unwrap() {
+            "Machine" => found[index].0 = counter(&object),
+            "Secret" => found[index].1 = counter(&object),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The counters that plain lists show: one kind after the other, as a move lists them without a pause.
+async fn counters_in_lists(kinds: &[Api<DynamicObject>; 2], names: &[String]) -> Vec<(u64, u64)> {
+    let mut lists = Vec::new();
+    for api in kinds {
+        let list = api.list(&ListParams::default()).await.unwrap().items;
+        lists.push(
+            names
+                .iter()
+                .map(|name| {
+                    let object =
+                        list.iter().find(|object| object.metadata.name.as_ref() == Some(name)).unwrap();
+                    counter(&serde_json::to_value(object).unwrap())
+                })
+                .collect::<Vec<_>>(),
+        );
+    }
+    lists[0].iter().copied().zip(lists[1].iter().copied()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn backups_under_writes_are_of_one_instant() {
+    let stage = Stage::start().await;
+    stage.fill("shop", MACHINES).await;
+    let source = &stage.pair.source;
+    let kinds = kinds_of_counters(source);
+    let machines = kinds[0].list(&ListParams::default()).await.unwrap();
+    let names: Vec<String> = machines.items.into_iter().filter_map(|machine| machine.metadata.name).collect();
+    assert_eq!(names.len(), MACHINES);
+    let (written, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let writers = names.iter().map(|name| raise(kinds.clone(), name.clone(), written.clone(), stop.clone()));
+    let writers: Vec<_> = writers.map(tokio::spawn).collect();
+
+    let host = Host::out_of(source.kubeconfig());
+    let (begun, dir) = (Instant::now(), tempfile::tempdir().unwrap());
+    let mut backups = Vec::new();
+    for night in 0..BACKUPS {
+        let path = dir.path().join(format!("backup-{night}"));
+        let words = ["backup", &path.display().to_string(), "-n", "shop"];
+        assert_eq!(host.run(&words).await.unwrap().done().unwrap()["outcome"], "Copied");
+        Host::alone().run(&["verify", words[1]]).await.unwrap().done().unwrap();
+        backups.push(path);
+    }
+    let rate = written.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64();
+    let mut torn = 0;
+    for _ in 0..BACKUPS {
+        let listed = counters_in_lists(&kinds, &names).await;
+        torn += usize::from(!listed.into_iter().all(is_consistent));
+    }
+    stop.store(true, Ordering::Relaxed);
+    join_all(writers).await.into_iter().for_each(Result::unwrap);
+    println!("{rate:.0} writes a second; {torn} of {BACKUPS} plain readings are of more than one instant");
+
+    assert!(rate >= WRITES_PER_SECOND, "{rate:.0} writes a second");
+    assert!(torn > 0, "plain lists pass, so the check shows nothing");
+    for path in &backups {
+        let counters = counters_in_files(path, &names);
+        assert!(
+            counters.iter().all(|both| both.1 > 0 && is_consistent(*both)),
+            "{}: {counters:?}",
+            path.display()
+        );
+    }
+}
+
+/// Removes from each host what the Metal3 provider writes when it pauses one, and removes once its Cluster runs. No provider runs here.
+fn without_provider_pauses(mut dump: Dump) -> Dump {
+    for host in dump.values_mut().filter(|object| object["kind"] == "BareMetalHost") {
+        let annotations = host.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut).unwrap();
+        assert_eq!(annotations.remove("baremetalhost.metal3.io/paused"), Some(json!("metal3.io/capm3")));
+        assert!(annotations.remove("baremetalhost.metal3.io/status").is_some());
+    }
+    dump
+}
+
+/// Nothing in the source changes, and the second night works as the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn restored_nightly_backup_is_the_source() {
+    let stage = Stage::start().await;
+    let before = stage.fill("shop", 3).await;
+    let (source, dir) = (&stage.pair.source, tempfile::tempdir().unwrap());
+    let nights = ["2026-11-26", "2026-11-27"].map(|night| dir.path().join(night).display().to_string());
+    for night in &nights {
+        let host = Host::out_of(source.kubeconfig());
+        host.run(&["backup", night, "-n", "shop"]).await.unwrap().done().unwrap();
+        assert!(all(source, &["shop"]).await == before, "the source changed");
+    }
+    let into = Host::into_server(stage.pair.target.kubeconfig()).with(&["--from-directory", &nights[1]]);
+    let restore =
+        [&["move", "--accept", "source-may-run"][..], &pivot_scenarios::shape::WITHOUT_PLUGIN].concat();
+    into.run(&restore).await.unwrap().done().unwrap();
+    same(before, without_provider_pauses(all(&stage.pair.target, &["shop"]).await));
+    stage.tidy(&["shop"]).await;
+}
