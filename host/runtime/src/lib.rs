@@ -27,7 +27,7 @@
 //! | `trace` | calls, questions and answers in the debug log |
 //! | `services` | the interface that answers a plugin's questions |
 //! | `scene` | answers outside a move, from lists of objects |
-//! | `served` | knows the kinds of a move's sides, for plugins that none of them concerns |
+//! | `served_kinds` | knows the kinds of a move's sides, for plugins that none of them concerns |
 //! | `probe` | probes endpoints from this machine |
 
 mod admission;
@@ -52,7 +52,7 @@ mod plugin;
 pub mod probe;
 mod questions;
 mod scene;
-mod served;
+mod served_kinds;
 mod services;
 mod tally;
 mod text;
@@ -72,7 +72,7 @@ pub use operator::LoadOptions;
 pub use options::PluginOption;
 pub use plugin::Plugin;
 pub use scene::{ProbeAnswers, Scene};
-pub use served::ServedKinds;
+pub use served_kinds::ServedKinds;
 pub use services::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage, read_providers};
 pub use signed_claims::Trust;
 pub use tally::Used;

@@ -228,7 +228,7 @@ impl Runtime {
             let idle = Description {
                 name: name.clone(),
                 version: version.clone(),
-                digest: describe_digest(&artifact.digest, grants),
+                digest: component_and_config_digest(&artifact.digest, grants),
                 vouched_by: signed_claims::describe_claims(&said),
                 granted: grants.describe_lines(),
                 kinds: Vec::new(),
@@ -288,7 +288,7 @@ impl Runtime {
         let description = Description {
             name: name.clone(),
             version: declaration.version.clone(),
-            digest: describe_digest(&artifact.digest, &grants),
+            digest: component_and_config_digest(&artifact.digest, &grants),
             vouched_by: signed_claims::describe_claims(&said),
             granted: grants.describe_lines(),
             kinds: permissions::permitted_kinds(&declaration, &grants),
@@ -321,7 +321,7 @@ impl Runtime {
 }
 
 /// Returns the digest of component and configuration.
-fn describe_digest(component: &str, grants: &Grants) -> String {
+fn component_and_config_digest(component: &str, grants: &Grants) -> String {
     sha256(format!("{component}\n{}", grants.config).as_bytes())
 }
 

@@ -8,7 +8,7 @@ use pivot_vetting::permissions::{GRANTS_FILE, Grants, LOCK_FILE, LockEntry, Lock
 
 use crate::directory::{Artifact, PluginDir};
 use crate::error::{LoadError, PluginIdentity, Refused, short_digest};
-use crate::served::ServedKinds;
+use crate::served_kinds::ServedKinds;
 use crate::signed_claims::Trust;
 
 /// Options of loading plugins.
@@ -68,8 +68,8 @@ impl Operator {
         Err(refused.about_plugin(artifact.identity(None)))
     }
 
-    /// The grants of a plugin that no object of the move's sides concerns, however it is called. A plugin that is shown no kinds may
-    /// decide by something else.
+    /// Returns the grants of an enabled plugin if no side of the move serves a kind of theirs. A plugin without kinds may decide by
+    /// something else.
     pub(crate) async fn grants_of_idle(&self, name: &str) -> Option<&Grants> {
         let (served, grants) = (self.served.as_ref()?, self.file.plugins.get(name)?);
         let is_idle = grants.enabled && !grants.kinds.is_empty() && !served.may_include(&grants.kinds).await;

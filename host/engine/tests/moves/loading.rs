@@ -47,7 +47,7 @@ async fn the_source_is_read_while_plugins_are_compiled() {
     }
 }
 
-/// Loads no plugin, and checks what it is told about the kinds.
+/// Loads no plugin, and checks the kinds that the sides serve.
 fn asking(expected: bool) -> Plugins {
     let served = ServedKinds::default();
     let asked = served.clone();

@@ -34,7 +34,7 @@ fn serving(kind: &str) -> LoadOptions {
     LoadOptions { served: Some(served), ..LoadOptions::default() }
 }
 
-/// It would be called with nothing. The move still has it, so that the next run is a run with the same plugins.
+/// The move still has the plugin, so that the next run is a run with the same plugins.
 #[tokio::test]
 async fn plugin_without_served_kinds_is_idle() {
     let (passing, failing) = (trying("exit 0"), trying("exit 12"));

@@ -64,7 +64,7 @@ pub(crate) async fn go(world: &mut World, from: Side) {
     go_through(world, from, &source).await;
 }
 
-/// The same with another kubeconfig for the source.
+/// Moves the namespace with another kubeconfig for the source.
 pub(crate) async fn go_through(world: &mut World, from: Side, kubeconfig: &Path) {
     let before = world.until_quiet(from).await.unwrap();
     let nodes = world.nodes().await.unwrap();
