@@ -62,7 +62,7 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result
             (false, false) => {
                 let kinds = Kinds::from_sides(&source, &target, options.confined).await?;
                 served.set(kinds.source.keys().chain(kinds.target.keys()).cloned().collect());
-                return Ok(kinds);
+                Ok(kinds)
             }
             (true, _) => {
                 served.give_up();
