@@ -40,9 +40,7 @@ pub(crate) const TEST: &str = "release";
 /// `cargo xtask release [--out DIR] [--url URL] [--key FILE]`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
     let Options { out, url, key } = Options::parse(typed)?;
-    if key.is_some() {
-        sign::check_is_committed()?;
-    }
+    let commit = key.is_some().then(sign::committed_head).transpose()?;
     say(
         "== Building pivot-host for a release, for each architecture: static, with link-time optimisation (a quarter of an hour each the first time)",
     );
@@ -52,8 +50,15 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     let pairs = triples.iter().zip(&programs);
     let archives = pairs.map(|(triple, program)| archive::write(program, own, triple, SMALLEST, &out));
     let archives = archives.collect::<Result<Vec<_>>>()?;
-    let files = publish(&out, &archives, url.as_deref(), key.as_deref())?;
+    let mut files = publish(&out, &archives, url.as_deref())?;
     trial::run(&out, &archives, &[])?;
+    if let (Some(key), Some(commit)) = (&key, commit) {
+        if sign::committed_head()? != commit {
+            bail!("the work tree was at {commit} when the builds began, and isn't now, so nothing is signed");
+        }
+        files.extend(sign::write(&out, &files, key)?);
+    }
+    files.push(sums::SUMS.to_owned());
     say(&format!("\n{}: {}", out.display(), files.join(", ")));
     if url.is_none() {
         say("note: without --url there is no manifest for krew");
@@ -64,19 +69,14 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the files next to the archives, and returns the names of all.
-fn publish(out: &Path, archives: &[Archive], url: Option<&str>, key: Option<&Path>) -> Result<Vec<String>> {
+/// Writes the files next to the archives, and returns the names of all files that the checksums list.
+fn publish(out: &Path, archives: &[Archive], url: Option<&str>) -> Result<Vec<String>> {
     let mut files: Vec<String> = archives.iter().map(Archive::file_name).collect();
     files.push(oci::write(archives, out)?);
     if let Some(url) = url {
         files.extend(krew::write(url, archives, out)?);
     }
     sums::write(out, &files)?;
-    if let Some(key) = key {
-        sign::write(out, &files, key)?;
-        files.extend([sign::SIGNATURE, sign::SIGNATURE_BUNDLE, sign::PROVENANCE].map(str::to_owned));
-    }
-    files.push(sums::SUMS.to_owned());
     Ok(files)
 }
 
@@ -94,9 +94,9 @@ pub(crate) fn of_tested() -> Result<()> {
         fs::remove_dir_all(&files).with_context(|| format!("remove {}", files.display()))?;
     }
     let archives = [archive::write(&program, &program, &tested_triple()?, FASTEST, &files)?];
-    let key = make_key(&out)?;
-    publish(&files, &archives, Some("https://releases.example.com/v1"), Some(&key))?;
+    let published = publish(&files, &archives, Some("https://releases.example.com/v1"))?;
     let installed = trial::run(&files, &archives, &trial::libraries(&program)?)?;
+    sign::write(&files, &published, &make_key(&out)?)?;
     say("== Trying the files with the tools that users have for them");
     let mut test = build_test(TEST)?;
     test.env("PIVOT_HOST_BIN", &tested).env("PIVOT_HOST_RELEASE", &installed);

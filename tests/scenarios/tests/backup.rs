@@ -17,8 +17,10 @@ use crate::stage::{Stage, all, same};
 const MACHINES: usize = 8;
 /// Backups during the writes.
 const BACKUPS: usize = 3;
-/// Least writes in each second of the backups.
-const WRITES_PER_SECOND: f64 = 200.0;
+/// Least writes in each second of the backups, while other tests use the same two processors. Alone, there are more than 200.
+const WRITES_PER_SECOND: f64 = 60.0;
+/// Most plain readings, one of which must be of several instants.
+const READINGS: usize = 30;
 /// The annotation with a counter.
 const COUNTER: &str = "lab/counter";
 
@@ -111,17 +113,19 @@ async fn backups_under_writes_are_of_one_instant() {
         backups.push(path);
     }
     let rate = written.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64();
-    let mut torn = 0;
-    for _ in 0..BACKUPS {
-        let listed = counters_in_lists(&kinds, &names).await;
-        torn += usize::from(!listed.into_iter().all(is_consistent));
+    let mut is_torn = false;
+    for _ in 0..READINGS {
+        is_torn |= !counters_in_lists(&kinds, &names).await.into_iter().all(is_consistent);
+        if is_torn {
+            break;
+        }
     }
     stop.store(true, Ordering::Relaxed);
     join_all(writers).await.into_iter().for_each(Result::unwrap);
-    println!("{rate:.0} writes a second; {torn} of {BACKUPS} plain readings are of more than one instant");
+    println!("{rate:.0} writes a second");
 
     assert!(rate >= WRITES_PER_SECOND, "{rate:.0} writes a second");
-    assert!(torn > 0, "plain lists pass, so the check shows nothing");
+    assert!(is_torn, "plain lists pass, so the check shows nothing");
     for path in &backups {
         let counters = counters_in_files(path, &names);
         assert!(

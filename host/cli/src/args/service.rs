@@ -130,7 +130,7 @@ pub(crate) struct ControllerManifests {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Installation")]
 pub(crate) struct MountArgs {
-    /// Mount this PersistentVolumeClaim over the plugins of the image: a directory with plugins.toml and plugins.lock
+    /// Mount this PersistentVolumeClaim over the plugins of the image: a directory with plugins.toml and plugins.lock, on a volume that several nodes can mount
     #[arg(long, value_name = "CLAIM")]
     pub(crate) plugins_claim: Option<String>,
     /// Mount this ConfigMap as /etc/pivot-host: trust.toml and the keys that it names. Without it, no pod starts

@@ -37,7 +37,14 @@ pub struct Mounts {
 }
 
 impl Mounts {
-    /// Returns the volumes and their mounts. None is optional: without its trust file, a pod would accept more than it should.
+    /// Returns the arguments that require the mounted files. Without a trust file in its ConfigMap, a pod would accept more than it
+    /// should.
+    fn args(&self) -> Vec<String> {
+        let file = self.trust.as_ref().map(|_| format!("{TRUST_PATH}/trust.toml"));
+        file.into_iter().flat_map(|file| ["--trust".to_owned(), file]).collect()
+    }
+
+    /// Returns the volumes and their mounts. None is optional.
     fn volumes(&self, tls: Option<&str>) -> (Vec<Value>, Vec<Value>) {
         let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path, "readOnly": true});
         let tls = tls.map(|secret| {
@@ -59,7 +66,7 @@ impl Mounts {
 pub(super) fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
     let labels = json!({"app.kubernetes.io/name": running.name});
     let mut container = json!({
-        "name": running.name, "image": running.image, "args": running.args, "env": running.env,
+        "name": running.name, "image": running.image, "args": [&running.args[..], &running.mounts.args()].concat(), "env": running.env,
         "ports": running.ports,
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": running.memory}},
         "securityContext": {

@@ -42,11 +42,11 @@ const AGENTS: [(&str, &str); 4] = [
     ),
     (
         "invitation: invited\nfinishAloneAfter: 600s\nplugins: {claim: site}\n",
-        "--invitation invited --finish-alone-after 600s --plugins /plugins --strict --plugins-claim site",
+        "--invitation invited --finish-alone-after 600s --plugins /plugins --plugins-claim site",
     ),
     (
         "allowReturn: true\nfinishAloneAfter: 600s\ntrust: {configMap: trusted}\n",
-        "--allow-return --finish-alone-after 600s --plugins /plugins --strict --trust-config-map trusted",
+        "--allow-return --finish-alone-after 600s --plugins /plugins --trust-config-map trusted",
     ),
 ];
 

@@ -106,7 +106,7 @@ fn repeat_flag(text: &str, flag: &str, values: &str) -> Result<String> {
 pub(super) fn write_agent(program: &Path, folder: &Path) -> Result<()> {
     let common = ["agent", "--image", IMAGE, "--namespace", NAMESPACE, "--call", CALL];
     let common = [&common[..], &["--allow-namespace", ITEM, "--keep-answering"]].concat();
-    let target = ["--allow-return", "--finish-alone-after", ALONE_AFTER, "--plugins", "/plugins", "--strict"];
+    let target = ["--allow-return", "--finish-alone-after", ALONE_AFTER, "--plugins", "/plugins"];
     let mounts = ["--plugins-claim", CLAIM, "--trust-config-map", TRUST];
     let print = |secret: [&str; 2], role: &[&[&str]]| {
         print_manifests(program, &[&common[..], &secret, &role.concat()].concat())
@@ -157,7 +157,7 @@ fn edit_agent(deployment: &str) -> Result<String> {
     }
     let text = wrap_lines(&text, &["- --allow-return"], "if $.Values.allowReturn")?;
     let after = format!("- {ALONE_AFTER}");
-    let lines = ["- --finish-alone-after", &after, "- --plugins", "- /plugins", "- --strict"];
+    let lines = ["- --finish-alone-after", &after, "- --plugins", "- /plugins"];
     let text = wrap_lines(&text, &lines, "if $.Values.finishAloneAfter")?;
     mount(&replace_once(&text, ALONE_AFTER, "\"{{ $.Values.finishAloneAfter }}\"")?)
 }
@@ -222,7 +222,8 @@ fn edit_deployment(document: &str) -> Result<(String, Vec<String>)> {
 
 /// Mounts plugins and the trust file only if the values name them.
 fn mount(text: &str) -> Result<String> {
-    let mut text = text.to_owned();
+    let trust = ["- --trust", "- /etc/pivot-host/trust.toml"];
+    let mut text = wrap_lines(text, &trust, "if $.Values.trust.configMap")?;
     for key in ["volumeMounts", "volumes"] {
         for (name, value) in [("plugins", "$.Values.plugins.claim"), ("trust", "$.Values.trust.configMap")] {
             text = wrap_item(&text, key, &format!("name: {name}"), &format!("if {value}"))?;
