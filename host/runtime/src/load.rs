@@ -126,6 +126,9 @@ impl Runtime {
     /// Loads all plugins of a directory.
     pub async fn load(&self, path: &Path, options: LoadOptions) -> Result<Loaded, Vec<LoadError>> {
         let (path, strict) = (path.to_owned(), options.strict);
+        // A site that is strict counts on each gate, also on one that decides by something other than objects.
+        let served = options.served.clone().filter(|_| !strict);
+        let options = LoadOptions { served, ..options };
         let read = run_off_thread(move || {
             let operator = Operator::load(&path, options)?;
             let files = operator.dir.component_files().map_err(|error| vec![error])?;

@@ -446,6 +446,7 @@ fn backup(typed: BackupArgs) -> Result<Task> {
         cluster,
         exclude,
         also_copy,
+        accept,
         with,
         kept,
     } = typed;
@@ -459,7 +460,7 @@ fn backup(typed: BackupArgs) -> Result<Task> {
         exclude,
         also_copy,
         with_manifest: Vec::new(),
-        accept: Vec::new(),
+        accept,
         with,
     };
     let report = report_file(kept)?;

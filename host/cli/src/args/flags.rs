@@ -651,6 +651,9 @@ pub(crate) struct BackupArgs {
     /// Also copy these objects; can be repeated
     #[arg(long, value_name = "KIND.group[/NS/NAME]", action = ArgAction::Append, help_heading = "Selection")]
     pub(crate) also_copy: Vec<String>,
+    /// Accept a risk by the code that a refusal prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
+    #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Move)), hide_possible_values = true, help_heading = "Risks")]
+    pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) with: PluginArgs,
     #[command(flatten)]

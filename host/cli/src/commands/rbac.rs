@@ -12,7 +12,8 @@ use crate::plugins::Loading;
 
 impl Command<'_> {
     pub(crate) async fn rbac(&self, Roles { side, bind_to, finish_alone, guard }: &Roles) -> u8 {
-        let plugins = Loading::begin(&self.choices.with);
+        // The roles are for later moves, too, which other kinds may concern.
+        let plugins = Loading::begin_all(&self.choices.with);
         let read = async {
             Ok((
                 ends::read_additions(&self.choices.add).await?,

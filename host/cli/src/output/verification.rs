@@ -56,7 +56,7 @@ fn append_backup_facts(text: &mut Text, facts: &BackupFacts) {
     if !unfinished.is_empty() {
         let work: Vec<&str> = unfinished.iter().map(|work| work.message.as_str()).collect();
         text.add_line(format!(
-            "Work was under way in the cluster, and a restore continues it: {}",
+            "Work was under way in the cluster; a restore brings back what was being deleted: {}",
             some_of(&work, NAMES)
         ));
     }

@@ -79,6 +79,13 @@ impl Loading {
         Self { loaded, served }
     }
 
+    /// Starts loading all plugins, whatever the sides of a move serve.
+    pub(crate) fn begin_all(with: &PluginArgs) -> Self {
+        let loading = Self::begin(with);
+        loading.served.give_up();
+        loading
+    }
+
     pub(crate) fn without_plugins() -> Self {
         let loaded = future::ready(Ok(Arc::default())).boxed().shared();
         Self { loaded, served: ServedKinds::default() }

@@ -12,7 +12,7 @@ pub struct BackupFacts {
     pub taken_at: String,
     /// The version of the cluster at which each object was read.
     pub resource_version: String,
-    /// Work that was under way in the cluster at that version. A restore continues it.
+    /// Work that was under way in the cluster at that version. A restore brings back what was being deleted.
     pub unfinished: Vec<UnfinishedWork>,
 }
 

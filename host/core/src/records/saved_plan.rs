@@ -265,7 +265,9 @@ impl SavedPlan {
     }
 
     /// Adds the warnings of the run that made the plan.
-    pub fn with_warnings(self, warnings: Vec<Note>) -> Self {
+    pub fn with_warnings(self, mut warnings: Vec<Note>) -> Self {
+        // Checks that run side by side report in any order.
+        warnings.sort_by(|a, b| (&a.code, &a.object, &a.message).cmp(&(&b.code, &b.object, &b.message)));
         Self { warnings, ..self }.with_checksum()
     }
 

@@ -1,7 +1,7 @@
 //! Work that is under way in a cluster that is backed up.
 //!
 //! A move refuses such objects, or waits. A backup that did the same would never end on a cluster that scales by itself. So the manifest
-//! names the work, and a restore continues it.
+//! names the work. Another move's pause is no such work: only its end removes the pause, and a lost source can't end it.
 
 use pivot_core::discovery::implicit_links::is_cluster;
 use pivot_core::messages::grouping::MAX_LISTED_NAMES;
@@ -17,7 +17,7 @@ use crate::base::plugins::calls;
 use crate::read::snapshot::Snapshot;
 
 /// Codes of the refusals that describe the state of an object, and not a defect of the plan.
-const OF_STATES: [&str; 4] = ["not-provisioned", "being-deleted", "already-paused", "paused-by-other-move"];
+const OF_STATES: [&str; 3] = ["not-provisioned", "being-deleted", "already-paused"];
 
 /// Separates work that is under way from refusals that also apply to a backup.
 pub(crate) fn split_refusals(
@@ -62,7 +62,7 @@ pub(crate) fn report(job: &Job, work: &mut Vec<UnfinishedWork>) {
     }
     let messages: Vec<&str> = work.iter().map(|entry| entry.message.as_str()).collect();
     let text = format!(
-        "work was under way in the {} when it was read; a restore continues it, and the manifest of the backup lists it: {}",
+        "work was under way in the {} when it was read, and the manifest of the backup lists it; a restore brings back what was being deleted: {}",
         Side::Source,
         some_of(&messages, MAX_LISTED_NAMES)
     );

@@ -87,7 +87,7 @@ async fn open_for(setup: &Setup, absent: Option<Side>, run: RunAccess) -> Result
             identify(&target, !ends.target.is_absent())
         )
     };
-    // Refused plugins end the reading at once, however long a side takes to answer. Telling the two sides apart may write, and is
+    // Refused plugins end the reading at once if they don't wait for the kinds of both sides. Telling the two sides apart may write, and is
     // never cut short.
     let (kinds, there, here) = tokio::select! {
         biased;

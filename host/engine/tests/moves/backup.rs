@@ -85,6 +85,20 @@ async fn unfinished_work_is_in_the_manifest() {
     assert!(host["metadata"]["annotations"].get(names::UNDO).is_some(), "{host}");
 }
 
+/// Only the end of that move removes its pause, and a restore comes when its source is lost.
+#[tokio::test(start_paused = true)]
+async fn pauses_of_other_moves_refuse_backups() {
+    let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
+    let paused = |body: &mut Value| {
+        body["spec"]["paused"] = json!(true);
+        body["metadata"]["annotations"] = json!({names::UNDO: "{}"});
+    };
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), paused).unwrap();
+    let stop = run_backup(&stage, dir.path()).await.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop:?}") };
+    assert_eq!(refusals[0].code, "paused-by-other-move");
+}
+
 /// Runs a backup during which the source changes before each of the first lists at one version.
 async fn run_expiring_backup(expiring: usize, path: &Path) -> (Result<Report, Stop>, usize) {
     let (stage, lists, snapshots) = (Stage::new(), AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));

@@ -59,6 +59,8 @@ async fn plugin_without_served_kinds_is_idle() {
     assert_eq!(Pin::from(&idle[0]), Pin::from(called[0].description()));
     assert_eq!((idle[0].hooks.len(), idle.len(), called.len()), (0, 1, 1));
 
+    let strict = LoadOptions { strict: true, ..serving("Other") };
+    assert_eq!(load(strict).await.unwrap_err(), ["trial"]);
     // Without kinds, it may decide by something else.
     place.operator(&grants("steady").replace("kinds", "kinds = [] #"));
     assert_eq!(load(serving("Other")).await.unwrap_err(), ["trial"]);
