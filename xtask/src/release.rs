@@ -37,14 +37,14 @@ use options::Options;
 /// Name of the test that tries the files of a release with the tools that users have for them.
 pub(crate) const TEST: &str = "release";
 
-/// `cargo xtask release [--out DIR] [--url URL] [--key FILE]`.
+/// `cargo xtask release [--out DIR] [--url URL] [--key FILE] [--also arm64]`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
-    let Options { out, url, key } = Options::parse(typed)?;
+    let Options { out, url, key, also_arm64 } = Options::parse(typed)?;
     let commit = key.is_some().then(sign::committed_head).transpose()?;
     say(
         "== Building pivot-host for a release, for each architecture: static, with link-time optimisation (a quarter of an hour each the first time)",
     );
-    let triples = program::triples();
+    let triples = program::triples(also_arm64);
     let programs = triples.iter().map(|triple| program::build(triple)).collect::<Result<Vec<_>>>()?;
     let own = programs.first().context("a release has a program")?;
     let pairs = triples.iter().zip(&programs);

@@ -49,7 +49,7 @@ pub struct ControllerInstallation {
     pub accept_returns: Vec<String>,
     /// Files that replace plugins and trust file of the image.
     pub mounts: Mounts,
-    /// Whether to add a PodMonitor, whose kind only clusters with Prometheus's operator have.
+    /// Adds a PodMonitor, whose kind only clusters with Prometheus's operator have.
     pub pod_monitor: bool,
 }
 

@@ -48,7 +48,7 @@ fn counter(object: &Value) -> u64 {
     object["metadata"]["annotations"][COUNTER].as_str().map_or(0, |text| text.parse().unwrap())
 }
 
-/// Whether both counters are of one instant: the first is equal to the second, or one ahead.
+/// Returns true if both counters are of one instant: the first is equal to the second, or one ahead.
 fn is_consistent((machine, secret): (u64, u64)) -> bool {
     machine == secret || machine == secret + 1
 }

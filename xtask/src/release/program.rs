@@ -12,10 +12,10 @@ use super::cross;
 use crate::debian::of_debian;
 use crate::shell::{cargo, must, root, target, works};
 
-/// Returns the targets of a release, in the compiler's words: this machine's, and arm64 if this is another one.
-pub(super) fn triples() -> Vec<String> {
+/// Returns the targets of a release, in the compiler's words: this machine's, and arm64 if it is asked for.
+pub(super) fn triples(also_arm64: bool) -> Vec<String> {
     let own = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-    let cross = (own != cross::TRIPLE).then(|| cross::TRIPLE.to_owned());
+    let cross = (also_arm64 && own != cross::TRIPLE).then(|| cross::TRIPLE.to_owned());
     [own].into_iter().chain(cross).collect()
 }
 

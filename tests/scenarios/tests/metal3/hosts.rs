@@ -63,7 +63,7 @@ pub(crate) fn exposed(log: &Log) -> Vec<String> {
     naked.map(|event| format!("{} without a status and without a pause", event.key)).collect()
 }
 
-/// What a provisioner was told to do to machines. To detach a host, the simulated one deletes its own record of the host.
+/// Returns the lines of a log in which a provisioner acts on machines. To detach a host, the simulated one deletes its own record of the host.
 pub(crate) fn harm(log: &str) -> Vec<&str> {
     let says = |line: &str, words: &str| line.contains(&format!("\"msg\":\"{words}\""));
     let detaches = |line: &str| {

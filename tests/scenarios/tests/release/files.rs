@@ -7,7 +7,7 @@ use pivot_lab::assets;
 use pivot_scenarios::folder::Folder;
 use serde_json::Value;
 
-use super::{named, released};
+use super::{path_from, released};
 
 /// Endings of the files that the provenance is about.
 const KINDS: [&str; 4] = [".tar.gz", ".tar", ".yaml", "SHA256SUMS"];
@@ -15,7 +15,7 @@ const IGNORE_LOG: &str = "--insecure-ignore-tlog";
 
 fn files() -> Vec<String> {
     let names =
-        fs::read_dir(named("PIVOT_HOST_RELEASE_FILES")).unwrap().map(|entry| entry.unwrap().file_name());
+        fs::read_dir(path_from("PIVOT_HOST_RELEASE_FILES")).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap());
     let files: Vec<String> = names.filter(|name| KINDS.iter().any(|kind| name.ends_with(kind))).collect();
     assert_eq!(files.len(), 5, "{files:?}");
@@ -26,7 +26,7 @@ fn files() -> Vec<String> {
 async fn release_is_verified_without_network() {
     let cosign = assets().await.unwrap().cosign().await.unwrap();
     let folder = Folder::new().unwrap().alone();
-    let key = named("PIVOT_HOST_RELEASE_KEY").display().to_string();
+    let key = path_from("PIVOT_HOST_RELEASE_KEY").display().to_string();
     let verify = |code, command: &str, bundle: &str, words: &[&str]| {
         let bundle = released(bundle);
         let common = [command, "--key", &key, IGNORE_LOG, "--bundle", &bundle];

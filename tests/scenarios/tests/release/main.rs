@@ -5,8 +5,9 @@ mod deployment;
 #[cfg(test)]
 mod files;
 
+/// Returns the path in a variable of the stage.
 #[cfg(test)]
-fn named(variable: &str) -> std::path::PathBuf {
+fn path_from(variable: &str) -> std::path::PathBuf {
     std::env::var_os(variable)
         .unwrap_or_else(|| panic!("{variable} is not set: run `cargo xtask test release`"))
         .into()
@@ -15,11 +16,11 @@ fn named(variable: &str) -> std::path::PathBuf {
 /// A path below the unpacked archive.
 #[cfg(test)]
 fn installed(below: &str) -> std::path::PathBuf {
-    named("PIVOT_HOST_RELEASE").join(below)
+    path_from("PIVOT_HOST_RELEASE").join(below)
 }
 
 /// A file of the release.
 #[cfg(test)]
 fn released(file: &str) -> String {
-    named("PIVOT_HOST_RELEASE_FILES").join(file).display().to_string()
+    path_from("PIVOT_HOST_RELEASE_FILES").join(file).display().to_string()
 }
