@@ -75,7 +75,7 @@ Commands:
   pages                 Write into the tables of pages which tests prove what
   pictures              Draw docs/pictures: what plan, move and status print
   release [--out DIR] [--url URL] [--key FILE] [--also arm64]
-                        Build what is released, for this machine and on request arm64: archives with the static
+                        Build a release, and with `--also` one for arm64: archives with the static
                         program, completions, manual, book, plugins, charts, licences and a list of its
                         parts; the image; checksums; with the URL of these files a manifest for
                         krew, with a key signatures. Then try them (needs root)

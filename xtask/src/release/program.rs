@@ -12,7 +12,7 @@ use super::cross;
 use crate::debian::of_debian;
 use crate::shell::{cargo, must, root, target, works};
 
-/// Returns the targets of a release, in the compiler's words: this machine's, and arm64 if it is asked for.
+/// Returns the targets of a release, in the compiler's words: this machine's, and on request arm64.
 pub(super) fn triples(also_arm64: bool) -> Vec<String> {
     let own = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let cross = (also_arm64 && own != cross::TRIPLE).then(|| cross::TRIPLE.to_owned());
