@@ -58,7 +58,7 @@ pub(crate) async fn run(words: impl Iterator<Item = OsString>) -> Result<()> {
     }
     let (binary, components) = pivot_host.zip(components).context(USAGE)?;
     let places = Places::make(&components, &binary).await?;
-    let (rounds, starts, objects, moves) = if quick { (5, 3, 200, 1) } else { (60, 15, 1000, 5) };
+    let (rounds, starts, objects, moves) = if quick { (5, 3, 200, 1) } else { (60, 15, 1000, 20) };
 
     let mut load = vec![load_average()?];
     say(format_args!("calls: {rounds} rounds"));

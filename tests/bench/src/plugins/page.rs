@@ -119,6 +119,19 @@ fn moves(all: &Measured) -> String {
             walls.join(", "),
         );
     }
+    let mut quotients: Vec<f64> = all.moves.without.iter().zip(&all.moves.with).map(quotient).collect();
+    quotients.sort_by(f64::total_cmp);
+    let at = |index: usize| quotients.get(index).copied().unwrap_or(f64::NAN);
+    let quarter = quotients.len() / 4;
+    let _ = writeln!(
+        table,
+        "\nWith all plugins, a move takes {:.2} times as long: the median of {} pairs of moves. Half of the pairs are between {:.2} and \
+         {:.2}.",
+        median(quotients.iter().copied()),
+        quotients.len(),
+        at(quarter),
+        at(quotients.len().saturating_sub(1 + quarter)),
+    );
     let share = |asks: bool| {
         let time =
             |run: &Run| run.took.calls.iter().filter(|call| call.asks() == asks).map(|call| call.time).sum();
@@ -162,6 +175,11 @@ fn hooks(all: &Measured) -> String {
         );
     }
     table
+}
+
+/// How many times as long the second move of a pair took.
+fn quotient((without, with): (&Run, &Run)) -> f64 {
+    with.took.wall.as_secs_f64() / without.took.wall.as_secs_f64()
 }
 
 /// Seconds of the wall clock.

@@ -11,6 +11,9 @@ use tokio::process::Command;
 /// How often the same directory is loaded again, to separate what a plugin keeps from what the compiler left behind.
 const AGAIN: usize = 5;
 
+/// "No such process", by Linux's number.
+const ESRCH: i32 = 3;
+
 /// A process's measurements of itself.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Start {
@@ -64,8 +67,12 @@ fn cpu() -> Result<Duration> {
     let mut sum = 0;
     for task in std::fs::read_dir("/proc/self/task")? {
         let text = match std::fs::read_to_string(task?.path().join("schedstat")) {
-            // A thread that ended while they were listed.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            // A thread that ended while they were listed: its folder is gone, or its file is open and can't be read any more.
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH) =>
+            {
+                continue;
+            }
             other => other?,
         };
         sum += text.split_whitespace().next().context("an empty schedstat")?.parse::<u64>()?;
