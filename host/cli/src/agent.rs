@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pivot_controller::{AgentCredentials, AgentInstallation, Mounts, PLUGINS_PATH, agent_manifests};
+use pivot_controller::{AgentCredentials, AgentInstallation, Mounts, PLUGINS_PATH, Pages, agent_manifests};
 use pivot_core::Key;
 use pivot_core::objects::names::RECORD_NAMESPACE;
 use pivot_engine::{Exit, Halter};
 use pivot_link::{
-    Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, RegisterError, Role, TlsFiles,
-    WallClock, invitation_data,
+    Agent, AgentName, Credentials, DialError, Enrolment, Guard, Invitation, LinkStatus, RegisterError, Role,
+    TlsFiles, WallClock, invitation_data,
 };
 use pivot_places::{ConnectOptions, KubePlace, Place, PlaceError, builtin_kinds};
 use serde_json::json;
@@ -21,6 +21,7 @@ use crate::args::{
     AgentCallArgs, AgentInvitation, AgentManifests, AgentVerb, Answering, MountArgs, OfController, OneSide,
     PluginArgs, SecretName,
 };
+use crate::endpoints::serve_pages;
 use crate::exit;
 use crate::output::{self, Output, Text};
 use crate::plugins::Loading;
@@ -270,6 +271,8 @@ async fn run_agent(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
         None => agent,
     };
     let agent = if called.allow_return { agent.allow_return() } else { agent };
+    let pages = Arc::new(AgentPages { link: agent.link_status(), controller: address.clone() });
+    let health = serve_pages(typed.health, pages, |at| output.say(format!("health: http://{at}")));
     let interrupted = signals::listen_for_signals(Halter::default(), output.clone(), false)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
     // The same reason again and again is said once.
@@ -287,11 +290,30 @@ async fn run_agent(typed: &Answering, output: &Arc<Output>) -> Result<u8, (Exit,
     };
     tokio::select! {
         never = agent.keep(tell) => match never {},
+        failed = health => Err(failed),
         interrupted = interrupted => Ok(match interrupted {
             // It was asked to stop, and has.
             Ok(Interrupted::Reading(_)) => exit::DONE,
             Ok(Interrupted::Forced) | Err(_) => exit::exit_code(Exit::Unexpected),
         }),
+    }
+}
+
+/// The pages of an agent, which has no metrics.
+struct AgentPages {
+    link: LinkStatus,
+    /// Address of the controller.
+    controller: String,
+}
+
+impl Pages for AgentPages {
+    fn metrics(&self) -> Option<String> {
+        None
+    }
+
+    fn obstacles(&self) -> Vec<String> {
+        let why = || format!("no link to {}: the agent's log has the reason", self.controller);
+        (!self.link.is_linked()).then(why).into_iter().collect()
     }
 }
 

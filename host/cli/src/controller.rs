@@ -1,10 +1,9 @@
 //! Runs a controller of Pivots, or prints its manifests.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pivot_controller::{
-    AcceptedAgents, Controller, ControllerInstallation, KubeOpener, Metrics, PLUGINS_PATH, Server, Settings,
+    AcceptedAgents, Controller, ControllerInstallation, KubeOpener, Metrics, PLUGINS_PATH, Settings,
     controller_manifests, describe_stop,
 };
 use pivot_core::objects::names::RECORD_NAMESPACE;
@@ -15,6 +14,7 @@ use serde_json::json;
 
 use crate::agent::{RECORDS_APART, mounted_files, refusal};
 use crate::args::{Controlled, ControllerManifests};
+use crate::endpoints::serve_pages;
 use crate::operator;
 use crate::output::{self, Output, Text};
 use crate::plugins::Loading;
@@ -100,11 +100,11 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
     let halter = Halter::default();
     let interrupted = signals::listen_for_signals(halter.clone(), output.clone(), true)
         .map_err(|error| (Exit::Unexpected, format!("can't listen for signals: {error}").into()))?;
-    let server = serve_metrics(typed.listen, metrics.clone(), |address| {
+    let server = serve_pages(typed.listen, metrics.clone(), |address| {
         output.say(format!("metrics and health: http://{address}"))
     });
     // Apart from the others, so that nobody who reads metrics keeps a probe waiting.
-    let health = serve_metrics(typed.health, metrics.clone(), |_| {});
+    let health = serve_pages(typed.health, metrics.clone(), |_| {});
     let controller = Controller {
         home,
         opener: Arc::new(KubeOpener {
@@ -122,8 +122,8 @@ async fn run_controller(typed: &Controlled, output: &Arc<Output>) -> Result<(), 
         ended = controller.run(halter) => {
             ended.map_err(|error| (exit::of_server(error.is_transient()), error.to_string().into()))
         }
-        failed = server => failed,
-        failed = health => failed,
+        failed = server => Err(failed),
+        failed = health => Err(failed),
         _ = interrupted => Err((Exit::Unexpected, "exited at once, as requested".into())),
     }
 }
@@ -168,21 +168,6 @@ fn build_settings(typed: &Controlled, answers: usize) -> Settings {
         kubectl_flags: output::placeholder_flags(),
         explain: explain_stop_in_pivot,
     }
-}
-
-/// Serves metrics and probes until that fails, and announces the address. Without an address it never ends.
-async fn serve_metrics(
-    address: Option<SocketAddr>,
-    metrics: Arc<Metrics>,
-    announce: impl Fn(SocketAddr),
-) -> Result<(), (Exit, Text)> {
-    let Some(address) = address else { return std::future::pending().await };
-    let server = Server::bind(address, metrics).await;
-    let server = server.map_err(|error| refusal(format!("can't listen at {address}: {error}")))?;
-    if let Ok(address) = server.local_address() {
-        announce(address);
-    }
-    match server.run().await {}
 }
 
 /// Describes why a move stopped, for readers of its Pivot.

@@ -8,6 +8,7 @@ mod authorship;
 mod commands;
 mod controller;
 mod describe;
+mod endpoints;
 mod ends;
 mod exit;
 mod explain;

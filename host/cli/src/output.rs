@@ -39,6 +39,7 @@ mod width;
 mod wrap;
 
 use std::io::Write;
+#[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -96,14 +97,19 @@ pub(crate) struct Widths {
 }
 
 impl Widths {
-    /// Returns the widths of terminals, or the value of `COLUMNS`.
+    /// Returns the widths of terminals, or the value of `COLUMNS`. On Windows, only `COLUMNS` counts.
     pub(crate) fn of_terminals() -> Self {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        #[cfg(unix)]
         let of = |file: BorrowedFd<'_>| match rustix::termios::tcgetwinsize(file) {
             Ok(size) => Some(size.ws_col.into()).filter(|columns| *columns > 0),
             Err(_) => columns,
         };
-        Self { out: of(std::io::stdout().as_fd()), err: of(std::io::stderr().as_fd()) }
+        #[cfg(unix)]
+        let (out, err) = (of(std::io::stdout().as_fd()), of(std::io::stderr().as_fd()));
+        #[cfg(not(unix))]
+        let (out, err) = (columns, columns);
+        Self { out, err }
     }
 }
 

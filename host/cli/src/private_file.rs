@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
+#[cfg(unix)]
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ impl PrivateFile {
         hidden.push(format!(".{:016x}.part", RandomState::new().hash_one(std::process::id())));
         let temporary = path.with_file_name(hidden);
         // Names of objects and messages of servers are not for everyone.
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
+        let file = owner_only(OpenOptions::new().write(true).create_new(true)).open(&temporary);
         let file = file.map_err(|error| because(&error))?;
         Ok(Self { path: path.to_owned(), temporary, file })
     }
@@ -73,6 +74,13 @@ impl Drop for PrivateFile {
         // Once it is renamed there is none.
         let _ = fs::remove_file(&self.temporary);
     }
+}
+
+/// Has a new file be for its owner alone. On Windows, it gets the permissions of its folder.
+pub(crate) fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    options.mode(0o600);
+    options
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

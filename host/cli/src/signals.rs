@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use pivot_engine::{Halt, Halter};
-use tokio::signal::unix::{SignalKind, signal};
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
+#[cfg(windows)]
+use tokio::signal::windows::{CtrlBreak, CtrlC, ctrl_break, ctrl_c};
 use tokio::sync::oneshot;
 
 use crate::output::Output;
@@ -23,13 +26,25 @@ pub(crate) enum Interrupted {
     Forced,
 }
 
+/// Returns the signals that end the program.
+#[cfg(unix)]
+fn subscribe() -> std::io::Result<(Signal, Signal)> {
+    Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
+}
+
+/// Returns the events of the console that end the program.
+#[cfg(windows)]
+fn subscribe() -> std::io::Result<(CtrlC, CtrlBreak)> {
+    Ok((ctrl_c()?, ctrl_break()?))
+}
+
 /// Starts listening. The program ends as soon as the returned receiver yields.
 pub(crate) fn listen_for_signals(
     halter: Halter,
     output: Arc<Output>,
     changes: bool,
 ) -> std::io::Result<oneshot::Receiver<Interrupted>> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) = subscribe()?;
     let (send, receive) = oneshot::channel();
     tokio::spawn(async move {
         for count in 1_u32.. {

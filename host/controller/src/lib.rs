@@ -51,6 +51,6 @@ pub use manifests::{
 };
 pub use metrics::Metrics;
 pub use resource::{GROUP, KubeconfigSecret, MoveOptions, PivotSource, PivotTarget, Spec, VERSION};
-pub use serve::Server;
+pub use serve::{Pages, Server};
 pub use shared::Settings;
 pub use wording::describe_stop;

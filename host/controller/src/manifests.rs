@@ -21,8 +21,6 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// Path of the plugins in the image, and of those that are mounted over them.
 pub const PLUGINS_PATH: &str = "/plugins";
 const HTTP_PORT: u16 = 8_080;
-/// For probes alone: other pods can't reach it, where network policies are enforced.
-const HEALTH_PORT: u16 = 8_081;
 const AGENTS_PORT: u16 = 8_443;
 /// The variable with the UID of the controller's pod.
 const POD_UID: &str = "POD_UID";
@@ -255,7 +253,6 @@ fn controller_deployment(installation: &ControllerInstallation) -> Value {
     };
     let listens = (!known.is_empty()).then(|| pair("--agents", &format!("[::]:{AGENTS_PORT}")));
     let port = |name: &str, port: u16| json!({"name": name, "containerPort": port});
-    let probe = |path: &str| json!({"httpGet": {"path": path, "port": "health"}});
     deployment_manifest(&DeploymentSettings {
         name: CONTROLLER_NAME,
         namespace,
@@ -263,20 +260,19 @@ fn controller_deployment(installation: &ControllerInstallation) -> Value {
         replicas: *replicas,
         memory: CONTROLLER_MEMORY_LIMIT,
         strategy: "RollingUpdate",
-        ports: [port("http", HTTP_PORT), port("health", HEALTH_PORT)]
+        ports: [port("http", HTTP_PORT)]
             .into_iter()
             .chain(listens.iter().map(|_| port("agents", AGENTS_PORT)))
             .collect(),
         args: own
             .into_iter()
-            .chain([format!("[::]:{HTTP_PORT}"), "--health".to_owned(), format!("[::]:{HEALTH_PORT}")])
+            .chain([format!("[::]:{HTTP_PORT}")])
             .chain(listens.into_iter().flatten())
             .chain(known)
             .chain(also_copy.iter().flat_map(|part| pair("--also-copy", part)))
             .chain(accept_returns.iter().flat_map(|namespace| pair("--accept-returns", namespace)))
             .collect(),
         env: vec![json!({"name": POD_UID, "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}})],
-        probes: vec![("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))],
         tls,
         mounts,
     })
@@ -344,7 +340,6 @@ pub fn agent_manifests(installation: &AgentInstallation) -> Vec<Value> {
         args,
         env: Vec::new(),
         ports: Vec::new(),
-        probes: Vec::new(),
         tls,
         mounts,
     });

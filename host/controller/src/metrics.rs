@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pivot_core::records::record::Phase;
 use pivot_link::Agents;
 
+use crate::serve::Pages;
+
 /// Obstacles to a controller's work, as `/readyz` names them.
 pub(crate) const PIVOTS_UNREADABLE: &str = "the Pivots can't be read";
 pub(crate) const LEASE_UNUSABLE: &str = "the controllers' Lease can't be read or written";
@@ -62,11 +64,6 @@ impl Metrics {
         self.lock_numbers().blocked.remove(what);
     }
 
-    /// Returns the obstacles to the controller's work, whether it leads or stands by.
-    pub fn obstacles(&self) -> Vec<String> {
-        self.lock_numbers().blocked.iter().map(|(what, why)| format!("{what}: {why}")).collect()
-    }
-
     pub(crate) fn count_attempt(&self, ended: &'static str) {
         *self.lock_numbers().attempts.entry(ended).or_default() += 1;
     }
@@ -120,6 +117,17 @@ impl Metrics {
 
     fn lock_numbers(&self) -> MutexGuard<'_, Numbers> {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pages for Metrics {
+    fn metrics(&self) -> Option<String> {
+        Some(self.render_page())
+    }
+
+    /// Returns the obstacles to the controller's work. A controller that stands by is as ready as the one that leads.
+    fn obstacles(&self) -> Vec<String> {
+        self.lock_numbers().blocked.iter().map(|(what, why)| format!("{what}: {why}")).collect()
     }
 }
 

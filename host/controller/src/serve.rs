@@ -1,4 +1,5 @@
-//! `/metrics`, `/healthz` and `/readyz`, over plain HTTP. The pages contain no secrets, and requests change nothing.
+//! `/metrics`, `/healthz` and `/readyz` of a controller or an agent, over plain HTTP. The pages contain no secrets, and requests change
+//! nothing.
 //!
 //! Any client that reaches the port may connect. A connection serves one request and lasts some seconds. A new connection above
 //! the limit displaces the oldest one of the address with most connections, so that no client keeps a probe from its answer.
@@ -20,8 +21,6 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::metrics::Metrics;
-
 /// Time that a client may take to send a request, and to read the answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most clients at once.
@@ -30,16 +29,25 @@ const MAX_CLIENTS: usize = 256;
 const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 const TEXT_CONTENT_TYPE: &str = "text/plain";
 
+/// The content of the pages.
+pub trait Pages: Send + Sync + 'static {
+    /// Returns the page of metrics, if the process has metrics.
+    fn metrics(&self) -> Option<String>;
+
+    /// Returns the obstacles to the work of the process. With an obstacle, it isn't ready.
+    fn obstacles(&self) -> Vec<String>;
+}
+
 /// Serves metrics and health.
 pub struct Server {
     listener: TcpListener,
-    metrics: Arc<Metrics>,
+    pages: Arc<dyn Pages>,
 }
 
 impl Server {
     /// Listens at an address.
-    pub async fn bind(address: SocketAddr, metrics: Arc<Metrics>) -> std::io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await?, metrics })
+    pub async fn bind(address: SocketAddr, pages: Arc<dyn Pages>) -> std::io::Result<Self> {
+        Ok(Self { listener: TcpListener::bind(address).await?, pages })
     }
 
     /// Returns the address, with the port that was chosen.
@@ -58,10 +66,10 @@ impl Server {
                 sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let (metrics, mut client) = (self.metrics.clone(), clients.admit(from.ip()));
+            let (pages, mut client) = (self.pages.clone(), clients.admit(from.ip()));
             connections.spawn(async move {
                 let answer = service_fn(|request: Request<Incoming>| {
-                    let answer = answer_request(request.method(), request.uri().path(), &metrics);
+                    let answer = answer_request(request.method(), request.uri().path(), &*pages);
                     async move { Ok::<_, Infallible>(answer) }
                 });
                 let mut server = http1::Builder::new();
@@ -77,29 +85,30 @@ impl Server {
     }
 }
 
-fn answer_request(method: &Method, path: &str, metrics: &Metrics) -> Response<Full<Bytes>> {
+fn answer_request(method: &Method, path: &str, pages: &dyn Pages) -> Response<Full<Bytes>> {
     // The server sends no body in answer to HEAD.
     let reads = [Method::GET, Method::HEAD].contains(method);
-    let (status, content_type, body) = match path {
-        "/metrics" if reads => (StatusCode::OK, METRICS_CONTENT_TYPE, metrics.render_page()),
-        "/healthz" if reads => (StatusCode::OK, TEXT_CONTENT_TYPE, "ok\n".to_owned()),
-        // Which of several controllers leads doesn't make the others unready.
-        "/readyz" if reads => match metrics.obstacles() {
+    let metrics = pages.metrics();
+    let (status, content_type, body) = match (path, &metrics) {
+        ("/metrics", Some(page)) if reads => (StatusCode::OK, METRICS_CONTENT_TYPE, page.clone()),
+        ("/healthz", _) if reads => (StatusCode::OK, TEXT_CONTENT_TYPE, "ok\n".to_owned()),
+        ("/readyz", _) if reads => match pages.obstacles() {
             blocked if blocked.is_empty() => (StatusCode::OK, TEXT_CONTENT_TYPE, "ok\n".to_owned()),
             blocked => {
                 (StatusCode::SERVICE_UNAVAILABLE, TEXT_CONTENT_TYPE, format!("{}\n", blocked.join("\n")))
             }
         },
-        _ => (
-            StatusCode::NOT_FOUND,
-            TEXT_CONTENT_TYPE,
-            "there are /metrics, /healthz and /readyz\n".to_owned(),
-        ),
+        (_, Some(_)) => not_found("there are /metrics, /healthz and /readyz\n"),
+        (_, None) => not_found("there are /healthz and /readyz\n"),
     };
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
+}
+
+fn not_found(text: &str) -> (StatusCode, &'static str, String) {
+    (StatusCode::NOT_FOUND, TEXT_CONTENT_TYPE, text.to_owned())
 }
 
 #[cfg(test)]
@@ -108,7 +117,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::metrics::LEASE_UNUSABLE;
+    use crate::metrics::{LEASE_UNUSABLE, Metrics};
 
     /// The head of an answer, in lower case, and its body.
     async fn ask(address: SocketAddr, method: &str, path: &str) -> (String, String) {
@@ -124,7 +133,7 @@ mod tests {
     // proves: T145
     #[tokio::test]
     async fn silent_clients_block_no_probe() {
-        let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::default()).await.unwrap();
+        let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::<Metrics>::default()).await.unwrap();
         let address = server.local_address().unwrap();
         let server = tokio::spawn(server.run());
         let mut silent = Vec::new();
@@ -146,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_page_has_a_type_and_answers_head() {
-        let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::default()).await.unwrap();
+        let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::<Metrics>::default()).await.unwrap();
         let address = server.local_address().unwrap();
         let server = tokio::spawn(server.run());
         for (path, status, of) in [
@@ -181,6 +190,28 @@ mod tests {
         assert!(ask(address, "GET", "/healthz").await.0.starts_with("http/1.1 200 "));
         metrics.remove_obstacle(LEASE_UNUSABLE);
         assert!(ask(address, "GET", "/readyz").await.0.starts_with("http/1.1 200 "));
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn process_without_metrics_serves_probes() {
+        struct Ready;
+        impl Pages for Ready {
+            fn metrics(&self) -> Option<String> {
+                None
+            }
+            fn obstacles(&self) -> Vec<String> {
+                Vec::new()
+            }
+        }
+        let server = Server::bind(([127, 0, 0, 1], 0).into(), Arc::new(Ready)).await.unwrap();
+        let address = server.local_address().unwrap();
+        let server = tokio::spawn(server.run());
+        for (path, expected) in [("/healthz", 200), ("/readyz", 200), ("/metrics", 404)] {
+            let (head, body) = ask(address, "GET", path).await;
+            assert!(head.starts_with(&format!("http/1.1 {expected} ")), "{path}: {head}");
+            assert!(!body.contains("/metrics"), "{path}: {body}");
+        }
         server.abort();
     }
 }

@@ -48,6 +48,17 @@ pub struct Agent {
     returns: Option<ReturnOffers>,
 }
 
+/// Shows whether an agent has a link.
+#[derive(Clone, Debug)]
+pub struct LinkStatus(watch::Receiver<Option<Instant>>);
+
+impl LinkStatus {
+    /// Returns true while the controller asks on a connection of the agent.
+    pub fn is_linked(&self) -> bool {
+        self.0.borrow().is_none()
+    }
+}
+
 /// A task that the agent does by itself.
 struct Alone {
     /// Once it was without a link for this long.
@@ -148,6 +159,11 @@ impl Agent {
     #[must_use]
     pub fn allow_return(self) -> Self {
         Self { returns: self.far.return_offers(), ..self }
+    }
+
+    /// Returns the status of the link, which follows the agent.
+    pub fn link_status(&self) -> LinkStatus {
+        LinkStatus(self.away.subscribe())
     }
 
     /// Keeps a link until it is dropped; `tell` hears of each that begins, and why there is none.

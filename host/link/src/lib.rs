@@ -56,7 +56,7 @@ pub use agents::Agents;
 pub use clock::{Clock, WallClock};
 pub use connection::Connection;
 pub use credentials::{Credentials, CredentialsError, invitation_data};
-pub use dial::{Agent, DialError, Finish, Returned};
+pub use dial::{Agent, DialError, Finish, LinkStatus, Returned};
 pub use enrolment::{AuthorityError, Enrolment, Invitation, NoRandomness, RegisterError};
 pub use guard::Guard;
 pub use link_request::OfferedCluster;

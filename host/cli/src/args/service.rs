@@ -164,6 +164,9 @@ pub(crate) struct Answering {
     /// Namespace in which leases and records of moves are kept, on both sides
     #[arg(long, value_name = "NAME", default_value = RECORD_NAMESPACE)]
     pub(crate) record_namespace: String,
+    /// Serve /healthz and /readyz here, for probes (127.0.0.1:8081). The agent is ready while it is linked
+    #[arg(long, value_name = "ADDRESS", help_heading = "Endpoints")]
+    pub(crate) health: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) called: AgentCallArgs,
 }

@@ -4,12 +4,14 @@
 //! Renaming file by file was rejected: killed in between, it leaves a directory that doesn't load, and a move that can't go on.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Error, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+#[cfg(unix)]
+use std::os::unix::fs::{MetadataExt, symlink};
+#[cfg(windows)]
+use std::os::windows::fs::symlink_file as symlink;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use std::time::SystemTime;
 
 /// A directory beside the one that it is to replace.
 pub(super) struct Staged {
@@ -26,7 +28,7 @@ struct Entry {
     name: OsString,
     inode: u64,
     length: u64,
-    changed: (i64, i64),
+    changed: SystemTime,
 }
 
 impl Staged {
@@ -60,7 +62,7 @@ impl Staged {
 
     fn take_over(&mut self, there: &Path) -> io::Result<()> {
         let before = read_entries(there)?;
-        fs::set_permissions(&self.path, fs::Permissions::from_mode(fs::metadata(there)?.mode() & 0o7777))?;
+        fs::set_permissions(&self.path, fs::metadata(there)?.permissions())?;
         for Entry { name, .. } in &before {
             let (old, new) = (there.join(name), self.path.join(name));
             let kind = fs::symlink_metadata(&old)?.file_type();
@@ -115,7 +117,9 @@ impl Staged {
 
     /// Takes the directory's place, unless somebody has changed that meanwhile.
     pub(super) fn take_place(mut self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()?;
+        // Windows opens no directories as files.
+        #[cfg(unix)]
+        fs::File::open(&self.path)?.sync_all()?;
         let Some(before) = self.before.take() else {
             // Fails if somebody has made one meanwhile that isn't empty.
             return fs::rename(&self.path, &self.directory);
@@ -123,9 +127,7 @@ impl Staged {
         if read_entries(&self.directory)? != before {
             return Err(Error::other("another program changed it meanwhile; import again"));
         }
-        let exchanged = renameat_with(CWD, &self.path, CWD, &self.directory, RenameFlags::EXCHANGE);
-        exchanged.map_err(|error| {
-            let why = Error::from(error);
+        exchange(&self.path, &self.directory).map_err(|why| {
             Error::other(format!(
                 "it can't be replaced as a whole ({why}); import into a new directory beside it"
             ))
@@ -140,13 +142,29 @@ impl Drop for Staged {
     }
 }
 
+/// Exchanges two directories at once.
+#[cfg(unix)]
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(unix))]
+fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(Error::new(ErrorKind::Unsupported, "this system can't exchange directories"))
+}
+
 fn read_entries(directory: &Path) -> io::Result<Vec<Entry>> {
     let entries = fs::read_dir(directory)?.map(|entry| {
         let entry = entry?;
         let there = fs::symlink_metadata(entry.path())?;
         // Not the time of the inode's change: the link to it is one.
-        let changed = (there.mtime(), there.mtime_nsec());
-        Ok(Entry { name: entry.file_name(), inode: there.ino(), length: there.len(), changed })
+        let changed = there.modified()?;
+        #[cfg(unix)]
+        let inode = there.ino();
+        #[cfg(not(unix))]
+        let inode = 0;
+        Ok(Entry { name: entry.file_name(), inode, length: there.len(), changed })
     });
     let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
     entries.sort();

@@ -1,9 +1,10 @@
-//! Types the commands of a page in a folder, one after the other. They end and print as the page says.
+//! Types the commands of a page in a shell, one after the other. They end and print as the page says.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+/// Programs with which typed commands begin.
+const PROGRAMS: [&str; 3] = ["pivot-host ", "sha256sum ", "tar "];
 /// Words before the exit code of a command that doesn't end with 0.
 const EXITS: &str = "# exits with ";
 /// Seconds after which a command hangs.
@@ -47,20 +48,18 @@ fn ellipses_stand_for_any_text() {
     }
 }
 
-/// Types the lines in fenced blocks that begin with the program's name, and returns all that they print. Each other line there must have
-/// been printed before. The commands find this program and the system's programs, and have no other environment.
-pub(crate) fn type_commands(page: &Path, folder: &Path, program: &Path) -> String {
-    let page = fs::read_to_string(page).unwrap();
-    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+/// Types the lines in fenced blocks that begin with one of the programs, and returns all that they print. Each other line there must have
+/// been printed before. The shell starts in this folder, with this `PATH` and no other environment.
+pub(crate) fn type_commands(page: &str, shell: &[&str], folder: &Path, path: &str) -> String {
     let mut printed = String::new();
-    for line in fenced_lines(&page) {
-        if !line.starts_with("pivot-host ") {
+    for line in fenced_lines(page) {
+        if !PROGRAMS.iter().any(|program| line.starts_with(program)) {
             assert!(is_printed(line, &printed), "no command printed {line:?} before:\n{printed}");
             continue;
         }
-        let mut shell = Command::new("timeout");
-        shell.args([LIMIT, "sh", "-c", line]).env_clear().env("PATH", &path).current_dir(folder);
-        let output = shell.output().unwrap();
+        let mut typed = Command::new("timeout");
+        typed.arg(LIMIT).args(shell).args(["-c", line]).env_clear().env("PATH", path).current_dir(folder);
+        let output = typed.output().unwrap();
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         let expected = line.split_once(EXITS).map_or(0, |(_, code)| code.parse().unwrap());
         assert_eq!(output.status.code(), Some(expected), "{line}: {text}");

@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 const IMAGE_USER: u32 = 65_532;
 /// Path at which the certificate is mounted.
 pub(super) const TLS_PATH: &str = "/tls";
+/// For probes alone: other pods can't reach it, where network policies are enforced.
+const HEALTH_PORT: u16 = 8_081;
+/// Seconds between two probes, and the most that fail until the program has opened its port: it first checks its plugins.
+const STARTING: (u32, u32) = (5, 60);
 /// Folder in which the program looks for the trust file of its site.
 const TRUST_PATH: &str = "/etc/pivot-host";
 
@@ -21,7 +25,6 @@ pub(super) struct DeploymentSettings<'a> {
     pub(super) args: Vec<String>,
     pub(super) env: Vec<Value>,
     pub(super) ports: Vec<Value>,
-    pub(super) probes: Vec<(&'a str, Value)>,
     /// The Secret with its certificate.
     pub(super) tls: Option<&'a str>,
     pub(super) mounts: &'a Mounts,
@@ -65,10 +68,13 @@ impl Mounts {
 
 pub(super) fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
     let labels = json!({"app.kubernetes.io/name": running.name});
-    let args = [&running.args[..], &running.mounts.args()].concat();
+    let health = ["--health".to_owned(), format!("[::]:{HEALTH_PORT}")];
+    let args = [&running.args[..], &running.mounts.args(), &health].concat();
+    let health_port = json!({"name": "health", "containerPort": HEALTH_PORT});
+    let ports: Vec<_> = running.ports.iter().cloned().chain([health_port]).collect();
     let mut container = json!({
         "name": running.name, "image": running.image, "args": args, "env": running.env,
-        "ports": running.ports,
+        "ports": ports,
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": running.memory}},
         "securityContext": {
             "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
@@ -83,8 +89,8 @@ pub(super) fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
             "seccompProfile": {"type": "RuntimeDefault"},
         },
     });
-    for (probe, how) in &running.probes {
-        set_field(&mut container, probe, how.clone());
+    for (probe, how) in probes() {
+        set_field(&mut container, probe, how);
     }
     let (volumes, mounts) = running.mounts.volumes(running.tls);
     if !volumes.is_empty() {
@@ -104,6 +110,15 @@ pub(super) fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
             "template": {"metadata": {"labels": labels}, "spec": pod},
         },
     })
+}
+
+/// Returns the probes of a container. One that isn't ready isn't started again: it waits for a link, or for a permission.
+fn probes() -> [(&'static str, Value); 3] {
+    let probe = |path: &str| json!({"httpGet": {"path": path, "port": "health"}});
+    let (mut starting, (period, failures)) = (probe("/healthz"), STARTING);
+    set_field(&mut starting, "periodSeconds", period.into());
+    set_field(&mut starting, "failureThreshold", failures.into());
+    [("startupProbe", starting), ("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))]
 }
 
 /// Prefers nodes without another pod of the Deployment. A cluster with one node runs all of them there.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pivot_controller::GROUP;
+use pivot_controller::{GROUP, Pages};
 use pivot_core::objects::names;
 use pivot_core::request::selector_syntax;
 use pivot_core::{GroupKind, Key};

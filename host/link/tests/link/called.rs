@@ -96,6 +96,29 @@ async fn agent_is_found_by_its_certificates_name() {
     assert!(agents.wait_for_place(&stranger, Duration::ZERO).await.is_none());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn link_status_follows_the_link() {
+    let authority = Authority::new();
+    let agents = Arc::new(Agents::new(authority.controller("localhost")).unwrap());
+    let (address, listens) = called(&agents, "127.0.0.1:0").await;
+    let place = Arc::new(cluster("far"));
+    let agent = Agent::new(address, authority.agent(&[EDGE]), place, guard()).unwrap();
+    let status = agent.link_status();
+    let until = async |linked| {
+        let reached = async {
+            while status.is_linked() != linked {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(SOON, reached).await.unwrap();
+    };
+    assert!(!status.is_linked());
+    let _agent = tokio::spawn(async move { match agent.keep(|_| {}).await {} });
+    until(true).await;
+    listens.abort();
+    until(false).await;
+}
+
 /// Each summary of a move has it.
 #[tokio::test(flavor = "multi_thread")]
 async fn long_label_of_an_agent_is_cut() {

@@ -1,13 +1,16 @@
 //! Pivots over the link of an agent: the controller has no way to the target, and no kubeconfig of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pivot_lab::{Observer, Rules, Server};
 use pivot_scenarios::host::{Host, Run};
 use pivot_scenarios::link::Link;
 use pivot_scenarios::shape;
 use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 
+use crate::moves::page;
 use crate::stage::{ACCOUNT, Stage, same};
 
 pub(crate) const AGENT_ACCOUNT: &str = "system:serviceaccount:pivot-host-system:pivot-host-agent";
@@ -104,7 +107,28 @@ async fn over_an_agents_link_objects_move_into_a_cluster_and_back() {
     same(before, stage.moved(home, "shop").await);
     assert!(stage.moved(child, "shop").await.is_empty());
     stage.tidy().await;
-    ended(running).await;
+    ended(agent).await;
+    agent_is_ready_while_linked(&link, &edge, running).await;
+}
+
+/// An agent is ready while it is linked. Without the link it is alive and not ready.
+async fn agent_is_ready_while_linked(link: &Link, kubeconfig: &Path, controller: Run) {
+    let mut agent = link.agent_with(kubeconfig, &["--health", "127.0.0.1:0"]).await.unwrap();
+    agent.until_it_says("health: ").await.unwrap();
+    assert!(page(&agent, "/readyz").await.starts_with("HTTP/1.1 200"));
+    ended(controller).await;
+    let away = timeout(Duration::from_mins(1), async {
+        loop {
+            let answer = page(&agent, "/readyz").await;
+            if !answer.starts_with("HTTP/1.1 200") {
+                return answer;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let answer = away.await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("no link to localhost:"), "{answer}");
+    assert!(page(&agent, "/healthz").await.starts_with("HTTP/1.1 200"));
     ended(agent).await;
 }
 

@@ -34,7 +34,7 @@ async fn controller_with(stage: &Stage, more: &[&str]) -> Run {
 }
 
 /// What a path of its server answers.
-async fn page(run: &Run, path: &str) -> String {
+pub(crate) async fn page(run: &Run, path: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let said = run.said();
     let address = said.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();

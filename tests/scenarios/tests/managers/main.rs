@@ -11,8 +11,6 @@ mod child;
 #[cfg(test)]
 mod class;
 #[cfg(test)]
-mod first_hour;
-#[cfg(test)]
 mod handover;
 #[cfg(test)]
 mod infra;
@@ -20,9 +18,6 @@ mod infra;
 mod midway;
 #[cfg(test)]
 mod restore;
-#[cfg(test)]
-#[path = "../../../../host/cli/tests/typed/mod.rs"]
-mod typed;
 #[cfg(test)]
 mod went_back;
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Agents and controllers.
 
-use pivot_controller::{AcceptedAgents, ControllerInstallation, Mounts, controller_manifests};
+use pivot_controller::{
+    AcceptedAgents, AgentCredentials, AgentInstallation, ControllerInstallation, Mounts, agent_manifests,
+    controller_manifests,
+};
 
 use super::*;
 
@@ -30,6 +33,49 @@ fn printed_deployment_uses_its_pods_name() {
         (&variable["name"], &variable["valueFrom"]["fieldRef"]["fieldPath"]),
         (&"POD_UID".into(), &"metadata.uid".into())
     );
+}
+
+#[test]
+fn printed_probes_ask_the_opened_port() {
+    let agent = agent_manifests(&AgentInstallation {
+        image: "i".to_owned(),
+        namespace: "own".to_owned(),
+        credentials: AgentCredentials::Mounted("tls".to_owned()),
+        arguments: ["--call", "a:1", "--allow-namespace", "shop"].map(str::to_owned).to_vec(),
+        takes_leases: false,
+        mounts: Mounts::default(),
+    });
+    let controller = controller_manifests(&ControllerInstallation {
+        image: "i".to_owned(),
+        namespace: "own".to_owned(),
+        replicas: 2,
+        agents: AcceptedAgents::None,
+        also_copy: Vec::new(),
+        accept_returns: Vec::new(),
+        mounts: Mounts::default(),
+        pod_monitor: false,
+    });
+    for objects in [agent, controller] {
+        let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        let args: Vec<&str> =
+            container["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
+        let opened = match meant(&format!("pivot-host {}", args.join(" "))) {
+            Task::Agent(AgentVerb::Run(typed)) => typed.health.unwrap(),
+            Task::Controller(ControllerVerb::Run(typed)) => typed.health.unwrap(),
+            _ => panic!("{args:?}"),
+        };
+        assert!(opened.ip().is_unspecified(), "{opened}");
+        for (probe, path) in
+            [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]
+        {
+            let get = &container[probe]["httpGet"];
+            assert_eq!(get["path"], path, "{probe}");
+            let mut ports = container["ports"].as_array().unwrap().iter();
+            let port = ports.find(|port| port["name"] == get["port"]).unwrap();
+            assert_eq!(port["containerPort"], opened.port(), "{probe}");
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +16,7 @@ use super::format::{
 };
 use crate::output::Output;
 use crate::plugins::scene_file::API_VERSION;
+use crate::private_file::owner_only;
 
 /// Space that is kept for the line about a call that no longer fits.
 const RESERVED_BYTES: u64 = 4 << 10;
@@ -49,7 +51,7 @@ impl RecordingFile {
     /// Creates the file for its owner alone. Fails if there is a file.
     pub(crate) fn create(path: &Path, output: &Arc<Output>) -> Result<Arc<Self>, String> {
         let because = |error| format!("the recording can't be written to {}: {error}", path.display());
-        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path);
+        let file = owner_only(OpenOptions::new().append(true).create_new(true)).open(path);
         let mut file = file.map_err(because)?;
         let header = RecordingHeader {
             api_version: API_VERSION.to_owned(),
@@ -106,7 +108,6 @@ impl RecordingFile {
         }
         let Some(file) = state.file.take() else { return };
         // Never another file that took its place.
-        let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
         let (created, there) =
             (file.metadata().map(identity), fs::symlink_metadata(&self.path).map(identity));
         if let (Ok(created), Ok(there)) = (created, there)
@@ -162,6 +163,18 @@ fn encode(value: &impl Serialize) -> Vec<u8> {
             line
         })
         .unwrap_or_default()
+}
+
+/// Returns the device and the number of a file.
+#[cfg(unix)]
+fn identity(metadata: Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Returns the time at which a file was created.
+#[cfg(not(unix))]
+fn identity(metadata: Metadata) -> Option<std::time::SystemTime> {
+    metadata.created().ok()
 }
 
 fn hash_line(line: &[u8]) -> u64 {
