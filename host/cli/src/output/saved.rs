@@ -1,14 +1,16 @@
 //! A saved plan for people: the answers first, then the problems, the Clusters, and everything else.
 
+use pivot_core::Both;
 use pivot_core::messages::grouping::format_number;
 use pivot_core::messages::refusal::some_of;
 use pivot_core::objects::names::GROUP_CLUSTER;
-use pivot_core::records::saved_plan::{SavedFate, SavedPlan};
+use pivot_core::records::saved_plan::{SavedFate, SavedPlan, SavedRefusal};
 use pivot_engine::Summary;
 
 use super::answer::{NeededObject, describe_pause, find_needed_objects};
 use super::happened::ReportedRisk;
 use super::lines::count_text;
+use super::messages::group_notes;
 use super::stop;
 use super::text::Text;
 
@@ -23,6 +25,9 @@ const MAX_NEEDED_OBJECTS: usize = 3;
 /// Start of the text of an answer.
 const ANSWER_COLUMN: usize = 24;
 
+/// Advice about a plan without a target.
+const PLAN_WITH_TARGET: &str = "Name the target, and plan again.";
+
 /// The judgement of a saved plan, for a terminal and for a page.
 pub(super) struct SavedVerdict {
     /// `good`, `bad` or `warn`.
@@ -32,6 +37,8 @@ pub(super) struct SavedVerdict {
     pub(super) pause: Option<&'static str>,
     /// The command that carries the plan out.
     pub(super) command: Option<String>,
+    /// The advice about a plan that no move carries out.
+    pub(super) advice: Option<&'static str>,
 }
 
 /// Judges a saved plan; `file` is its name.
@@ -40,7 +47,7 @@ pub(super) fn judge_saved_plan(plan: &SavedPlan, file: &str) -> SavedVerdict {
     let risks = decisions.scope.accept.iter().chain(decisions.accept.iter());
     let accepted: Vec<_> =
         risks.map(|(code, kinds)| ReportedRisk::new(code, kinds.iter().cloned())).collect();
-    let counts = [(accepted.len(), "risk", " accepted"), (lists::group_notes(warnings).len(), "warning", "")];
+    let counts = [(accepted.len(), "risk", " accepted"), (group_notes(warnings).len(), "warning", "")];
     let counts = counts.into_iter().filter(|(number, ..)| *number > 0);
     let more: Vec<String> =
         counts.map(|(number, what, more)| format!("{}{more}", count_text(number, what))).collect();
@@ -49,16 +56,17 @@ pub(super) fn judge_saved_plan(plan: &SavedPlan, file: &str) -> SavedVerdict {
         (0, Some(_)) if more.is_empty() => ("good", "A saved plan without problems".to_owned()),
         (0, Some(_)) => ("warn", format!("A saved plan without problems; {}", more.join(", "))),
         _ => {
-            let problems = count_text(lists::group_refusals(refusals).len(), "problem");
+            let problems = count_text(SavedRefusal::group_similar(refusals).len(), "problem");
             ("bad", format!("A saved plan with {problems}, which no move carries out"))
         }
     };
     let target_runs = target.as_ref().is_none_or(|target| target.files.is_none());
-    let is_of_files = source.files.is_some() || !target_runs;
-    let command =
-        (refusals.is_empty() && target.is_some() && !is_of_files).then(|| stop::saved_plan_command(file));
+    let command = target.as_ref().filter(|_| refusals.is_empty()).map(|target| {
+        stop::saved_plan_command(file, decisions.handover, &Both::new(source.files, target.files))
+    });
+    let advice = target.is_none().then_some(PLAN_WITH_TARGET);
     let pause = describe_pause(source.files.is_none(), target_runs, decisions.handover);
-    SavedVerdict { sign, text, accepted, pause, command }
+    SavedVerdict { sign, text, accepted, pause, command, advice }
 }
 
 /// Counts the objects of a saved plan.
@@ -101,7 +109,7 @@ pub(crate) fn saved_plan_text(plan: &SavedPlan, file: &str, (tree, all): (bool, 
 
 /// The answers of the first screen of the plan's page, in the same order.
 fn answers_text(plan: &SavedPlan, file: &str) -> Text {
-    let SavedVerdict { text: verdict, accepted, pause, command, .. } = judge_saved_plan(plan, file);
+    let SavedVerdict { text: verdict, accepted, pause, command, advice, .. } = judge_saved_plan(plan, file);
     let Summary { objects, kept, clusters, stay, .. } = count_objects(plan);
     let mut text = Text::default();
     text.add_line(format!("  {verdict}"));
@@ -134,6 +142,9 @@ fn answers_text(plan: &SavedPlan, file: &str) -> Text {
         text.gap();
         text.add_line("Solve each problem, then plan again. The first:");
         text.add_line(format!("  {}", first.remedy));
+    } else if let Some(advice) = advice {
+        text.gap();
+        text.add_line(advice);
     }
     text
 }
@@ -157,8 +168,8 @@ fn describe_needed_objects(plan: &SavedPlan) -> String {
 }
 
 fn describe_dangers(plan: &SavedPlan) -> String {
-    let problems = lists::group_refusals(&plan.refusals);
-    let warnings = lists::group_notes(&plan.warnings);
+    let problems = SavedRefusal::group_similar(&plan.refusals);
+    let warnings = group_notes(&plan.warnings);
     let first_warning = warnings.first().map(|group| &group.first.message);
     let warnings = count_text(warnings.len(), "warning");
     match (problems.first(), first_warning) {
