@@ -114,7 +114,7 @@ impl Watcher for PivotView {
                 self.announce_reason(false, &reason_of(code), with_object(object.as_ref(), text))
             }
             // The user may have mistyped a label, and would miss the objects only when they are needed.
-            Event::Note { code, object, text } if code == ALSO_COPIED_NONE => {
+            Event::Note { code, object, text, .. } if code == ALSO_COPIED_NONE => {
                 self.announce_reason(false, &reason_of(code), with_object(object.as_ref(), text));
             }
             Event::Finding { plugin, code, severity, object, text, .. } if *severity != Severity::Note => {

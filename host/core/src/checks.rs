@@ -12,6 +12,7 @@
 //! | `nodes` | nodes of the target that can run controllers |
 //! | `collateral` | objects that stay and would lose their owners |
 //! | `dangling` | objects that stay and would be missing in the target |
+//! | `fitting_plugins` | bundled plugins that are made for the kinds of a plan |
 //! | `extensions` | runtime extensions that moved Clusters need in the target |
 //! | `gitops` | objects that a GitOps tool would create again in the source |
 //! | `drain_rules` | MachineDrainRules that stay |
@@ -21,6 +22,7 @@ pub mod collateral;
 pub mod dangling;
 pub mod drain_rules;
 pub mod extensions;
+pub mod fitting_plugins;
 pub(crate) mod garbage_collector;
 pub mod gitops;
 pub mod nodes;

@@ -13,6 +13,7 @@ pub(crate) mod dry_run;
 pub(crate) mod evidence;
 pub(crate) mod existing;
 pub(crate) mod extensions;
+pub(crate) mod fitting_plugins;
 pub(crate) mod from_manifests;
 pub(crate) mod gitops;
 pub(crate) mod guard;

@@ -13,5 +13,9 @@ pub(crate) const ROSA: Kind = Kind::new(CONTROL_PLANE, "ROSAControlPlane");
 pub(crate) const ROSA_NETWORK: Kind = Kind::new(INFRASTRUCTURE, "ROSANetwork");
 pub(crate) const ROSA_ROLES: Kind = Kind::new(INFRASTRUCTURE, "ROSARoleConfig");
 
+/// Templates of a class.
+pub(crate) const CLUSTER_TEMPLATE: Kind = Kind::new(INFRASTRUCTURE, "AWSClusterTemplate");
+pub(crate) const EKS_TEMPLATE: Kind = Kind::new(CONTROL_PLANE, "AWSManagedControlPlaneTemplate");
+
 /// Kinds that name the identity of a cluster.
 pub(crate) const CLUSTERS: [Kind; 3] = [CLUSTER, EKS, ROSA];

@@ -9,7 +9,9 @@ mod role;
 #[cfg(test)]
 mod tests;
 
-use kinds::{CLUSTER, CLUSTERS, EKS, ROLE, ROSA, ROSA_NETWORK, ROSA_ROLES, STATIC};
+use kinds::{
+    CLUSTER, CLUSTER_TEMPLATE, CLUSTERS, EKS, EKS_TEMPLATE, ROLE, ROSA, ROSA_NETWORK, ROSA_ROLES, STATIC,
+};
 
 /// The provider creates the only AWSClusterControllerIdentity in each management cluster.
 const IDENTITIES: &[(&str, Target)] = &[
@@ -23,6 +25,13 @@ const TABLE: &[Reference] = &[
         parent: "spec.identityRef",
         name: "name",
         decides: "spec.identityRef.kind",
+        to: IDENTITIES,
+    },
+    Reference {
+        from: &[CLUSTER_TEMPLATE, EKS_TEMPLATE],
+        parent: "spec.template.spec.identityRef",
+        name: "name",
+        decides: "spec.template.spec.identityRef.kind",
         to: IDENTITIES,
     },
     Reference {

@@ -26,6 +26,16 @@ const TABLE: &[Reference] = &[
         to: &[("", Target::share(IDENTITY, Place::OwnNamespace))],
     },
     Reference {
+        from: &[
+            Kind::new(INFRASTRUCTURE, "AzureClusterTemplate"),
+            Kind::new(INFRASTRUCTURE, "AzureManagedControlPlaneTemplate"),
+        ],
+        parent: "spec.template.spec.identityRef",
+        name: "name",
+        decides: "",
+        to: &[("", Target::share(IDENTITY, Place::OwnNamespace))],
+    },
+    Reference {
         from: &[IDENTITY],
         parent: "spec.clientSecret",
         name: "name",
@@ -43,6 +53,17 @@ const TABLE: &[Reference] = &[
             Kind::new(INFRASTRUCTURE, "AzureASOManagedMachinePool"),
         ],
         parent: "spec.resources[].metadata.annotations",
+        name: CREDENTIAL_FROM,
+        decides: "",
+        to: &[("", SHARED_SECRET)],
+    },
+    Reference {
+        from: &[
+            Kind::new(INFRASTRUCTURE, "AzureASOManagedClusterTemplate"),
+            Kind::new(INFRASTRUCTURE, "AzureASOManagedControlPlaneTemplate"),
+            Kind::new(INFRASTRUCTURE, "AzureASOManagedMachinePoolTemplate"),
+        ],
+        parent: "spec.template.spec.resources[].metadata.annotations",
         name: CREDENTIAL_FROM,
         decides: "",
         to: &[("", SHARED_SECRET)],

@@ -8,13 +8,25 @@ mod tests;
 
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 
-const TABLE: &[Reference] = &[Reference {
-    from: &[Kind::new(INFRASTRUCTURE, "GCPCluster"), Kind::new(INFRASTRUCTURE, "GCPManagedCluster")],
-    parent: "spec.credentialsRef",
-    name: "name",
-    decides: "",
-    to: &[("", SHARED_SECRET)],
-}];
+const TABLE: &[Reference] = &[
+    Reference {
+        from: &[Kind::new(INFRASTRUCTURE, "GCPCluster"), Kind::new(INFRASTRUCTURE, "GCPManagedCluster")],
+        parent: "spec.credentialsRef",
+        name: "name",
+        decides: "",
+        to: &[("", SHARED_SECRET)],
+    },
+    Reference {
+        from: &[
+            Kind::new(INFRASTRUCTURE, "GCPClusterTemplate"),
+            Kind::new(INFRASTRUCTURE, "GCPManagedClusterTemplate"),
+        ],
+        parent: "spec.template.spec.credentialsRef",
+        name: "name",
+        decides: "",
+        to: &[("", SHARED_SECRET)],
+    },
+];
 
 /// The plugin.
 #[derive(Debug, Default)]

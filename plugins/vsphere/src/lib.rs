@@ -9,9 +9,13 @@ mod tests;
 
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 const CLUSTER: Kind = Kind::new(INFRASTRUCTURE, "VSphereCluster");
+const CLUSTER_TEMPLATE: Kind = Kind::new(INFRASTRUCTURE, "VSphereClusterTemplate");
 const IDENTITY: Kind = Kind::new(INFRASTRUCTURE, "VSphereClusterIdentity");
 const ZONE: Kind = Kind::new(INFRASTRUCTURE, "VSphereDeploymentZone");
 const DOMAIN: Kind = Kind::new(INFRASTRUCTURE, "VSphereFailureDomain");
+
+const IDENTITIES: &[(&str, Target)] =
+    &[("Secret", OWN_SECRET), ("VSphereClusterIdentity", Target::share(IDENTITY, Place::Cluster))];
 
 const TABLE: &[Reference] = &[
     Reference {
@@ -19,7 +23,14 @@ const TABLE: &[Reference] = &[
         parent: "spec.identityRef",
         name: "name",
         decides: "spec.identityRef.kind",
-        to: &[("Secret", OWN_SECRET), ("VSphereClusterIdentity", Target::share(IDENTITY, Place::Cluster))],
+        to: IDENTITIES,
+    },
+    Reference {
+        from: &[CLUSTER_TEMPLATE],
+        parent: "spec.template.spec.identityRef",
+        name: "name",
+        decides: "spec.template.spec.identityRef.kind",
+        to: IDENTITIES,
     },
     Reference {
         from: &[IDENTITY],

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use pivot_core::GroupKind;
+use pivot_core::checks::fitting_plugins::find_handling_plugin;
 use pivot_core::messages::shell::quote;
 
-/// Kinds that are dangerous to move, and the plugin of a release that handles each.
-const HANDLED_KINDS: [(&str, &str, &str); 1] = [("metal3.io", "BareMetalHost", "metal3-hosts")];
+/// Plugins that a release enables, so that naming their directory is enough.
+const ENABLED_PLUGINS: [&str; 2] = ["metal3-hosts", "metal3-endpoints"];
 
 /// The plugins of a release that is unpacked as its instructions say.
 const USUAL_DIRECTORY: &str = "/usr/local/share/pivot-host/plugins";
@@ -16,15 +17,16 @@ const SITE_DIRECTORY: &str = "site-plugins";
 
 /// Names the plugin of a release that handles a kind, and where it is.
 pub(super) fn handling_plugin_text(kind: &GroupKind) -> String {
-    let Some((.., plugin)) = HANDLED_KINDS.iter().find(|(group, name, _)| kind.is(group, name)) else {
-        return String::new();
-    };
+    let Some(plugin) = find_handling_plugin(kind) else { return String::new() };
     format!(" ({plugin}, which a release has: --plugins {})", quote(&find_directory()))
 }
 
 /// Returns the commands that enable a plugin of a release, in a run with plugins from this directory.
 pub(super) fn enabling_text(plugin: &str, directory: Option<&str>) -> String {
     let bundled = find_directory();
+    if directory.is_none() && ENABLED_PLUGINS.contains(&plugin) {
+        return format!("let plugin {plugin} handle such objects: pass --plugins {}", quote(&bundled));
+    }
     let component = format!("{plugin}.wasm");
     // An upgrade would replace a changed original.
     let named = directory.filter(|directory| Path::new(directory) != Path::new(&bundled));
@@ -48,7 +50,7 @@ pub(super) fn enabling_text(plugin: &str, directory: Option<&str>) -> String {
     };
     let grants = quote(&format!("{directory}/plugins.toml"));
     format!(
-        "let plugin {plugin} bring along such objects: {first}review its section in {grants}, and write `enabled = true` there, as \
+        "let plugin {plugin} handle such objects: {first}review its section in {grants}, and write `enabled = true` there, as \
          `sed -i '/^\\[plugins\\.{plugin}\\]/,/^\\[/s/^enabled = false/enabled = true/' {grants}` does{last}"
     )
 }
@@ -70,12 +72,19 @@ mod tests {
     #[test]
     fn runs_without_plugins_copy_the_bundled_ones() {
         let expected = format!(
-            "let plugin aws bring along such objects: `cp -r {USUAL_DIRECTORY} site-plugins`, whose other plugins take part, too; \
+            "let plugin aws handle such objects: `cp -r {USUAL_DIRECTORY} site-plugins`, whose other plugins take part, too; \
              review its section in site-plugins/plugins.toml, and write `enabled = true` there, as {SED} site-plugins/plugins.toml` \
              does, and pass --plugins site-plugins"
         );
         assert_eq!(enabling_text("aws", None), expected);
         assert_eq!(enabling_text("aws", Some(USUAL_DIRECTORY)), expected, "an upgrade replaces the original");
+    }
+
+    #[test]
+    fn plugins_that_releases_enable_need_a_directory() {
+        let expected =
+            format!("let plugin metal3-endpoints handle such objects: pass --plugins {USUAL_DIRECTORY}");
+        assert_eq!(enabling_text("metal3-endpoints", None), expected);
     }
 
     #[test]
@@ -86,7 +95,7 @@ mod tests {
             format!("`cp {USUAL_DIRECTORY}/aws.wasm {path}`, `pivot-host plugin add {path}/aws.wasm`, ");
         let text = |first: &str| {
             format!(
-                "let plugin aws bring along such objects: {first}review its section in {path}/plugins.toml, and write \
+                "let plugin aws handle such objects: {first}review its section in {path}/plugins.toml, and write \
                  `enabled = true` there, as {SED} {path}/plugins.toml` does"
             )
         };
@@ -109,7 +118,8 @@ mod tests {
             sections.filter(|(_, it)| is_enabled(it)).map(|(name, _)| name.clone()).collect::<Vec<_>>()
         };
         let before = enabled(bundled);
-        for plugin in ["aws", "azure", "gcp", "helm-addon", "openstack", "vsphere"] {
+        assert!(ENABLED_PLUGINS.iter().all(|plugin| before.contains(&(*plugin).to_owned())), "{before:?}");
+        for plugin in ["aws", "azure", "gcp", "helm-addon", "ipam-in-cluster", "openstack", "vsphere"] {
             assert!(!before.contains(&plugin.to_owned()), "{plugin}");
             std::fs::copy(bundled, &grants).unwrap();
             let text = enabling_text(plugin, directory.path().to_str());

@@ -177,9 +177,12 @@ pub(super) fn message_parts(event: &Event) -> MessageParts<'_> {
             let (head, remedy) = (format!("{note}plugin {plugin}: "), remedy.clone());
             MessageParts { head, object: object.as_ref(), text, remedy }
         }
-        Event::Note { object, text, .. } => {
-            MessageParts { head: "note: ".to_owned(), object: object.as_ref(), text, remedy: String::new() }
-        }
+        Event::Note { object, text, remedies, .. } => MessageParts {
+            head: "note: ".to_owned(),
+            object: object.as_ref(),
+            text,
+            remedy: remedies_sentence(remedies),
+        },
         Event::Warning { code, object, text, remedies } => {
             let is_cluster = object.as_ref().is_some_and(|key| is_cluster(&key.group_kind));
             let remedy = match code.as_str() {

@@ -225,7 +225,7 @@ impl EventHistory {
             Event::Throttled { side, requests, .. } => {
                 self.throttled.insert(side, requests);
             }
-            Event::Note { code, object, text } => {
+            Event::Note { code, object, text, .. } => {
                 self.notes.push(Said { at, warning: false, code, object, text });
             }
             Event::Warning { code, object, text, .. } => {

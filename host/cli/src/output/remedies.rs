@@ -97,7 +97,7 @@ fn pause_each(cluster: &Key, clusters: usize) -> Remedy {
 pub(super) fn pivot_remedy_text(remedy: &Remedy) -> String {
     match remedy {
         Remedy::EnablePlugin { plugin, .. } => format!(
-            "let plugin {plugin} bring along such objects: ask an administrator to enable it in the controller's plugin directory"
+            "let plugin {plugin} handle such objects: ask an administrator to enable it in the controller's plugin directory"
         ),
         remedy => remedy_text(remedy),
     }

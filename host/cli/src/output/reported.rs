@@ -55,7 +55,11 @@ impl Reported {
         let notes = self.events.iter().filter_map(|event| match event.clone() {
             // A plan begins with the new names.
             Event::Note { code, .. } if code == "namespaces-mapped" => None,
-            Event::Note { code, object, text } => Some(Note { code: code.into(), object, message: text }),
+            Event::Note { code, object, text, remedies } => {
+                let remedy = remedies_sentence(&remedies);
+                let message = if remedy.is_empty() { text } else { format!("{text}; {remedy}") };
+                Some(Note { code: code.into(), object, message })
+            }
             _ => None,
         });
         notes.collect()

@@ -17,6 +17,7 @@ mod texts;
 
 use expect_test::{Expect, expect};
 use pivot_core::messages::refusal::Refusal;
+use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
 use pivot_core::plan::{Fate, KeepReason, Note, Plan, Stay, StayReason, Step, Why};
 use pivot_core::plugins::hooks::{Finding, PluginFinding, Severity};
@@ -130,7 +131,7 @@ fn planned() -> Event {
 }
 
 fn note(text: impl Into<String>) -> Event {
-    Event::Note { code: "many".into(), object: None, text: text.into() }
+    Event::Note { code: "many".into(), object: None, text: text.into(), remedies: Vec::new() }
 }
 
 fn object(verb: Verb) -> Event {

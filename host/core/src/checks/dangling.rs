@@ -26,7 +26,7 @@ use crate::request::scope::Scope;
 use crate::request::validate::find_name_error;
 use crate::{GroupKind, Key, Object, OwnerReference, Side};
 
-mod table;
+pub(super) mod table;
 mod zones;
 
 use table::find_rows;

@@ -267,6 +267,7 @@ pub(crate) async fn remove_added(job: &Job, key: &Key, uid: &Uid) -> Result<(), 
         let key = job.target.own_name(key);
         job.report(Event::Note {
             code: "still-being-deleted".into(),
+            remedies: Vec::new(),
             text: format!(
                 "{key}, which was added to the target, is gone there once its controllers have removed their finalizers: {}",
                 some_of(&there.meta.finalizers, 3)

@@ -179,6 +179,9 @@ pub enum Event {
         object: Option<Key>,
         /// The text, for people.
         text: String,
+        /// Remedies, best first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        remedies: Vec<Remedy>,
     },
     /// Something that needs attention.
     Warning {
@@ -198,7 +201,7 @@ pub enum Event {
 impl Event {
     /// A note that is about no object.
     pub(crate) fn note(code: &str, text: impl Into<String>) -> Self {
-        Self::Note { code: code.to_owned(), object: None, text: text.into() }
+        Self::Note { code: code.to_owned(), object: None, text: text.into(), remedies: Vec::new() }
     }
 
     /// A warning that is about no object.
@@ -222,7 +225,7 @@ impl Event {
 
 impl From<Note> for Event {
     fn from(Note { code, object, message }: Note) -> Self {
-        Self::Note { code: code.into(), object, text: message }
+        Self::Note { code: code.into(), object, text: message, remedies: Vec::new() }
     }
 }
 

@@ -103,7 +103,7 @@ fn report_accepted(job: &Job, found: &[Refusal]) {
             && !job.used_risks.contains_kind(Risk::Dangling, kind)
         {
             let (code, object, text) = (ACCEPTED_DANGLING.into(), Some(object.clone()), message.clone());
-            job.report(Event::Note { code, object, text });
+            job.report(Event::Note { code, object, text, remedies: Vec::new() });
         }
     }
 }

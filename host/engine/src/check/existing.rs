@@ -183,6 +183,7 @@ fn report_missing_owners(job: &Job, snapshot: &Snapshot, step: &Step, there: &Me
         let own = job.target.own_name(&step.key);
         job.report(Event::Note {
             code: "owner-not-added".into(),
+            remedies: Vec::new(),
             text: format!(
                 "{} already exists in the target and is used unchanged; {} is not among its owners there, so it is deleted once its other owners are",
                 own,

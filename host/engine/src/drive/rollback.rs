@@ -172,6 +172,7 @@ async fn remove_namespace(job: &Job, name: &str) -> Result<(), Failure> {
             code: "namespace-kept".into(),
             text: format!("namespace {name} in the target is kept: it contains {inhabitant}"),
             object: Some(inhabitant),
+            remedies: Vec::new(),
         });
         return Ok(());
     }

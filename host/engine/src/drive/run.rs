@@ -11,7 +11,7 @@ use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
 use pivot_core::plan::Plan;
 use pivot_core::records::plugin_set::PluginSet;
-use pivot_core::records::record::{Phase, Record};
+use pivot_core::records::record::Record;
 use pivot_core::{Both, Side};
 use tracing::{Instrument, Span, field, info_span};
 
@@ -26,6 +26,7 @@ use crate::base::setup::Setup;
 use crate::base::state::locks::{Lock, LockRequest, Locks, MoveLeft};
 use crate::base::state::moves::{FoundMove, Moves, refuse_for_other_author, refuse_for_other_move};
 use crate::check::before_pause::{self, TargetState};
+use crate::check::fitting_plugins::propose_plugins;
 use crate::check::permissions::{self, Permissions};
 use crate::check::{approved, from_manifests};
 use crate::drive::begin::{begin_move, new_move_id};
@@ -45,8 +46,18 @@ use crate::read::{explain_empty, planning};
 pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
     let mut begun = None;
     let result = async {
-        let (_, snapshot, target) = read_and_check(setup.clone(), &mut begun).await?;
-        let TargetState { mut in_target, mut changes, .. } = target;
+        let (active, snapshot, first_reads) = read_plan(setup.clone(), None).await?;
+        begun = active.journal.phase();
+        let checked = check_plan(&active, &snapshot, &first_reads).await;
+        let refused = match &checked {
+            Err(Failure::Refused(refusals)) => refusals.as_slice(),
+            _ => &[],
+        };
+        // A move that was begun keeps its plugins.
+        if begun.is_none() {
+            propose_plugins(&active.job, &snapshot, refused);
+        }
+        let TargetState { mut in_target, mut changes, .. } = checked?;
         let mut plan = Arc::unwrap_or_clone(snapshot.plan);
         for step in &mut plan.steps {
             step.in_target = in_target.remove(&step.key);
@@ -66,7 +77,8 @@ pub async fn plan(setup: Setup) -> Result<Plan, Stop> {
 /// Returns the permissions that the move needs on one side. Changes nothing.
 pub async fn permissions(setup: Setup, side: Side) -> Result<Permissions, Stop> {
     let result = async {
-        let (active, snapshot, target) = read_and_check(setup.clone(), &mut None).await?;
+        let (active, snapshot, first_reads) = read_plan(setup.clone(), None).await?;
+        let target = check_plan(&active, &snapshot, &first_reads).await?;
         Permissions::for_plan(&active.job, &snapshot, &target.new_namespaces, side).await
     };
     match result.await {
@@ -75,19 +87,18 @@ pub async fn permissions(setup: Setup, side: Side) -> Result<Permissions, Stop> 
     }
 }
 
-/// Reads both sides, and makes and checks a plan. `begun` becomes the phase of the move under way with the same scope.
-async fn read_and_check(
-    setup: Setup,
-    begun: &mut Option<Phase>,
-) -> Result<(ActiveMove, Snapshot, TargetState), Failure> {
-    let (active, snapshot, first_reads) = read_plan(setup, None).await?;
-    *begun = active.journal.phase();
-    let target = before_pause::check_all(&active.job, &snapshot, &first_reads).await?;
+/// Runs all checks of a plan.
+async fn check_plan(
+    active: &ActiveMove,
+    snapshot: &Snapshot,
+    first_reads: &FirstReads,
+) -> Result<TargetState, Failure> {
+    let target = before_pause::check_all(&active.job, snapshot, first_reads).await?;
     // Nothing was read of a target that isn't named, and nothing is paused.
     if active.job.route.target_runs() {
         active.job.report_unused_risks(|risk| risk != Risk::PauseUnchecked);
     }
-    Ok((active, snapshot, target))
+    Ok(target)
 }
 
 /// Reads both sides, except the absent one, and makes a plan. Reports the moves under way if both sides are read.

@@ -51,6 +51,8 @@ mod fence;
 #[cfg(test)]
 mod finishing;
 #[cfg(test)]
+mod fitting_plugins;
+#[cfg(test)]
 mod forged;
 #[cfg(test)]
 mod forgotten;

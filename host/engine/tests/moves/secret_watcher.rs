@@ -43,7 +43,12 @@ pub(crate) fn ensure_no_secret(stage: &Stage, texts: &[String]) -> Result<(), St
 fn secrets_in_events_texts_and_objects_are_found() {
     let sees = |text: &str| {
         let watcher = SecretWatcher::default();
-        watcher.event(Event::Note { code: "lab".to_owned(), object: None, text: text.to_owned() });
+        watcher.event(Event::Note {
+            code: "lab".to_owned(),
+            object: None,
+            text: text.to_owned(),
+            remedies: Vec::new(),
+        });
         std::panic::catch_unwind(move || drop(watcher)).is_err()
     };
     assert!(sees(SECRET_DATA) && !sees("the Secret c-ca"));

@@ -200,17 +200,29 @@ fn plan_shows_risks_warnings_and_stops() {
 #[test]
 fn plan_shows_notes_of_checks() {
     let (progress, err) = progress_of_plan(OutputFormat::Text);
-    let note = |code: &str| Event::Note { code: code.into(), object: None, text: format!("of {code}") };
+    let note = |code: &str| Event::Note {
+        code: code.into(),
+        object: None,
+        text: format!("of {code}"),
+        remedies: Vec::new(),
+    };
     ["template-stays", "namespaces-mapped", "references-unreadable"]
         .iter()
         .for_each(|code| progress.event(note(code)));
+    let remedies = vec![Remedy::EnablePlugin { plugin: "metal3-hosts".into(), directory: None }];
+    let (code, text) = ("plugin-fits".into(), "of plugin-fits".into());
+    progress.event(Event::Note { code, object: None, text, remedies });
     progress.end();
     assert_eq!(err.text(), "");
     let reported = progress.reported_so_far();
     let plan = Plan { notes: reported.notes(), ..small_plan() };
     let text = super::plan::findings_text(&plan, &reported, false).message();
     let (_, notes) = text.split_once("Worth knowing:\n").unwrap();
-    assert_eq!(notes, "  - of template-stays\n  - of references-unreadable");
+    assert_eq!(
+        notes,
+        "  - of template-stays\n  - of references-unreadable\n  - of plugin-fits; let plugin metal3-hosts handle such \
+         objects: pass --plugins /usr/local/share/pivot-host/plugins"
+    );
 }
 
 #[test]

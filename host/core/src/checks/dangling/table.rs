@@ -17,5 +17,11 @@ pub(super) fn find_rows(kind: &GroupKind) -> impl Iterator<Item = (&'static str,
     all.filter(move |(_, row)| row.is_of_kind(kind))
 }
 
+/// Returns the bundled plugins that see objects of a kind. A plugin sees only some kinds of a row for a whole group.
+pub(in crate::checks) fn find_plugins_seeing(kind: &GroupKind) -> impl Iterator<Item = &'static str> {
+    let rows = find_rows(kind).filter(|(plugin, row)| !plugin.is_empty() && row.names_kinds());
+    rows.map(|(plugin, _)| plugin)
+}
+
 #[cfg(test)]
 mod tests;

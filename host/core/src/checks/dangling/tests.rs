@@ -359,6 +359,23 @@ fn unused_objects_need_nothing() {
     }
     assert_eq!(missing(World::new([template(), ("MachineDeployment ns/u", names)])), ["Secret ns/x"]);
     // A class's patches may change the template of a cluster.
+    for (kind, identity) in [
+        ("AWSClusterTemplate", "AWSClusterRoleIdentity"),
+        ("AzureClusterTemplate", "AzureClusterIdentity"),
+        ("VSphereClusterTemplate", "VSphereClusterIdentity"),
+    ] {
+        let identity_ref = json!({"kind": identity, "name": "x"});
+        let template = json!({"spec": {"template": {"spec": {"identityRef": identity_ref}}}});
+        let named = json!({"spec": {"infrastructure": {"templateRef": {"kind": kind, "name": "t"}}}});
+        let (template_name, cluster_scoped) = (format!("{kind} ns/t"), CLUSTER_SCOPED.contains(&identity));
+        let stays = if cluster_scoped { format!("{identity} x") } else { format!("{identity} ns/x") };
+        let with = |user: &str| {
+            let world = World::new([(template_name.as_str(), template.clone()), (user, named.clone())]);
+            world.stays(&stays, json!({})).missing()
+        };
+        assert_eq!(with("ClusterClass ns/u"), [""; 0], "{kind}");
+        assert_eq!(with("Cluster ns/u"), [stays.clone()], "{kind}");
+    }
     let pool = json!({"kind": "OpenStackFloatingIPPool", "name": "x"});
     let spec = json!({"identityRef": {"name": "x"}, "bastion": {"spec": {"floatingIPPoolRef": pool}}});
     let template = ("OpenStackClusterTemplate ns/t", json!({"spec": {"template": {"spec": spec}}}));

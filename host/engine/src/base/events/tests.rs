@@ -86,7 +86,12 @@ fn samples() -> Vec<Event> {
             seconds_left: Some(12),
             renewed: Some("2026-11-21T21:59:57Z".into()),
         },
-        Event::Note { code: "namespace-kept".into(), object: Some(machine()), text: text() },
+        Event::Note {
+            code: "plugin-fits".into(),
+            object: Some(machine()),
+            text: text(),
+            remedies: vec!["enable it".into()],
+        },
         Event::Warning {
             code: "undo-lost".into(),
             object: Some(machine()),

@@ -54,6 +54,11 @@ impl Row {
         of_group && (self.kinds.is_empty() || self.kinds.contains(&kind.kind.as_str()))
     }
 
+    /// Returns true if the row is for single kinds of its group.
+    pub(super) fn names_kinds(&self) -> bool {
+        !self.kinds.is_empty()
+    }
+
     /// Returns the kind that the field names in a body; none if nothing needs the named object.
     pub(crate) fn find_named(&self, body: &Value) -> Option<NamedKind> {
         let decided = self.decides.split('.').try_fold(body, |value, step| value.get(step));
@@ -69,7 +74,7 @@ impl Row {
             NamedKind::ClusterScoped(_) => None,
             NamedKind::SecretInNamespace(usual) | NamedKind::SecretOfProvider(_, usual) => Some(usual),
         };
-        !self.kinds.is_empty() && to.namespace.as_deref() == place && !is_unpausable(&to.group_kind)
+        self.names_kinds() && to.namespace.as_deref() == place && !is_unpausable(&to.group_kind)
     }
 }
 

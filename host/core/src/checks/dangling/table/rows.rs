@@ -17,6 +17,9 @@ const OPENSTACK_IDENTITY: &[(&str, NamedKind)] =
     &[("", SECRET), ("Secret", SECRET), ("ClusterIdentity", ClusterScoped("OpenStackClusterIdentity"))];
 const FLOATING_POOL: &[(&str, NamedKind)] =
     &[("OpenStackFloatingIPPool", InNamespace("OpenStackFloatingIPPool"))];
+const AZURE_IDENTITY: &[(&str, NamedKind)] = &[("", InNamespace("AzureClusterIdentity"))];
+const VSPHERE_IDENTITY: &[(&str, NamedKind)] =
+    &[("Secret", SECRET), ("VSphereClusterIdentity", ClusterScoped("VSphereClusterIdentity"))];
 const AWS_IDENTITY: &[(&str, NamedKind)] = &[
     ("AWSClusterControllerIdentity", ClusterScoped("AWSClusterControllerIdentity")),
     ("AWSClusterRoleIdentity", ClusterScoped("AWSClusterRoleIdentity")),
@@ -51,17 +54,25 @@ const KUBEADM: &[Row] = &[
 const GCP: &[Row] = &[
     // cluster-api-provider-gcp, cloud/scope/credentials.go, getCredentialDataFromRef
     row(&["GCPCluster", "GCPManagedCluster"], "spec.credentialsRef", "name", "", ONLY_SECRET),
+    row(
+        &["GCPClusterTemplate", "GCPManagedClusterTemplate"],
+        "spec.template.spec.credentialsRef",
+        "name",
+        "",
+        ONLY_SECRET,
+    ),
 ];
 
 /// Fields of Azure's provider, and of Azure Service Operator.
 const AZURE: &[Row] = &[
     // cluster-api-provider-azure, azure/scope/identity.go, NewAzureCredentialsProvider
+    row(&["AzureCluster", "AzureManagedControlPlane"], "spec.identityRef", "name", "", AZURE_IDENTITY),
     row(
-        &["AzureCluster", "AzureManagedControlPlane"],
-        "spec.identityRef",
+        &["AzureClusterTemplate", "AzureManagedControlPlaneTemplate"],
+        "spec.template.spec.identityRef",
         "name",
         "",
-        &[("", InNamespace("AzureClusterIdentity"))],
+        AZURE_IDENTITY,
     ),
     // cluster-api-provider-azure, azure/scope/identity.go, GetClientSecret: other types of identities have no Secret
     row(
@@ -83,18 +94,30 @@ const AZURE: &[Row] = &[
         "",
         ONLY_SECRET,
     ),
+    row(
+        &[
+            "AzureASOManagedClusterTemplate",
+            "AzureASOManagedControlPlaneTemplate",
+            "AzureASOManagedMachinePoolTemplate",
+        ],
+        "spec.template.spec.resources[].metadata.annotations",
+        CREDENTIAL_FROM,
+        "",
+        ONLY_SECRET,
+    ),
     Row { group: "*.azure.com", ..row(&[], ANNOTATIONS, CREDENTIAL_FROM, "", ONLY_SECRET) },
 ];
 
 /// Fields of vSphere's provider.
 const VSPHERE: &[Row] = &[
     // cluster-api-provider-vsphere, pkg/identity/identity.go, GetCredentials
+    row(&["VSphereCluster"], "spec.identityRef", "name", "spec.identityRef.kind", VSPHERE_IDENTITY),
     row(
-        &["VSphereCluster"],
-        "spec.identityRef",
+        &["VSphereClusterTemplate"],
+        "spec.template.spec.identityRef",
         "name",
-        "spec.identityRef.kind",
-        &[("Secret", SECRET), ("VSphereClusterIdentity", ClusterScoped("VSphereClusterIdentity"))],
+        "spec.template.spec.identityRef.kind",
+        VSPHERE_IDENTITY,
     ),
     // cluster-api-provider-vsphere, controllers/vsphereclusteridentity_controller.go, Reconcile
     row(
@@ -205,6 +228,23 @@ const AWS: &[Row] = &[
             "spec.identityRef",
             "name",
             "spec.identityRef.kind",
+            AWS_IDENTITY,
+        )
+    },
+    row(
+        &["AWSClusterTemplate"],
+        "spec.template.spec.identityRef",
+        "name",
+        "spec.template.spec.identityRef.kind",
+        AWS_IDENTITY,
+    ),
+    Row {
+        group: CONTROL_PLANE,
+        ..row(
+            &["AWSManagedControlPlaneTemplate"],
+            "spec.template.spec.identityRef",
+            "name",
+            "spec.template.spec.identityRef.kind",
             AWS_IDENTITY,
         )
     },
