@@ -94,17 +94,17 @@ async fn take_snapshot(setup: &Setup) -> Result<Setup, Failure> {
     })
 }
 
-/// Says what to do about a source that doesn't list all kinds at one version. A snapshot gets no other request that can be invalid.
+/// Says what to do about a source that doesn't list all kinds at one version.
 fn explain_missing_lists(stop: Stop) -> Stop {
     let error = match &stop.failure {
-        Failure::Place {
-            side: Side::Source,
-            error: error @ (PlaceError::Unsupported(..) | PlaceError::Invalid(_) | PlaceError::Expired(_)),
-            ..
-        } => error,
+        Failure::Place { side: Side::Source, error, .. } if is_missing_list(error) => error,
         _ => return stop,
     };
     let message = format!("a backup reads all kinds at one version, and {error}");
     let refusal = Refusal::source(NOT_AT_ONE_VERSION, None::<Key>, message, Remedy::PauseForCopy);
     Stop { failure: Failure::from_refusal(refusal), ..stop }
+}
+
+fn is_missing_list(error: &PlaceError) -> bool {
+    matches!(error, PlaceError::Unsupported(..) | PlaceError::Expired(_)) || error.is_version_refusal()
 }
