@@ -65,7 +65,7 @@ pub(crate) use status::{status_text, under_way};
 pub(crate) use stop::{Advice, AlreadyShown, explain_stop, failure_lines, placeholder_flags, refusals_of};
 pub(crate) use text::Text;
 pub(crate) use verdict::{Outlook, judge_plan};
-pub(crate) use verification::{altered_files_text, exposed_files_text, verification_text};
+pub(crate) use verification::{altered_files_text, exposed_files_text, restored_text, verification_text};
 pub(crate) use width::{display_width, pad_to_width};
 
 use self::events::Level;

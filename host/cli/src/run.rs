@@ -129,9 +129,9 @@ fn dispatch_task(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
             return runtime.block_on(describe::run(description, output));
         }
-        Task::Verify(directory, trust) => {
+        Task::Verify(directory, with, restore) => {
             let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
-            return runtime.block_on(verify::run(directory, trust, output));
+            return runtime.block_on(verify::run(directory, with, *restore, output));
         }
         Task::Sign(signing) => return authorship::run(signing, output),
         Task::SavedPlan(verb) => return plan_commands::run(verb, output),

@@ -19,7 +19,7 @@ use super::flags::{
     BackupArgs, Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs, Generate, HandoverCancel,
     HandoverFinish, HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, Picture,
     PlanArgs, PlanVerb, Rbac, RecordArgs, ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs,
-    StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory, Verb, WaitArgs, Which,
+    StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory, Verb, VerifyArgs, WaitArgs, Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginArgs, PluginVerb, Signing};
@@ -47,7 +47,8 @@ pub(crate) enum Task {
     Rbac(Choices, Roles),
     /// The risk to explain; none: all.
     Explain(Option<Risk>),
-    Verify(DirectoryEnd, Option<PathBuf>),
+    /// Whether the directory is restored into memory, too, and the plugins for that.
+    Verify(DirectoryEnd, PluginArgs, bool),
     Sign(Signing),
     Plugin(PluginVerb),
     Controller(ControllerVerb),
@@ -270,8 +271,8 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Generate(Generate::Controller(typed)) => Task::ControllerManifests(typed),
         Verb::Generate(Generate::Agent(typed)) => Task::AgentManifests(typed),
         Verb::Explain { code } => Task::Explain(code.as_deref().map(risks::risk).transpose()?),
-        Verb::Verify { directory, identity, trust } => {
-            Task::Verify(DirectoryEnd { path: directory, keys: identity }, trust)
+        Verb::Verify(VerifyArgs { directory, identity, restore, with }) => {
+            Task::Verify(DirectoryEnd { path: directory, keys: identity }, with, restore)
         }
         Verb::Sign(signing) => Task::Sign(signing),
         Verb::Plugin(verb) => Task::Plugin(verb),

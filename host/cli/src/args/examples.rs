@@ -240,6 +240,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ("Before it is carried to another site, and there", "pivot-host verify backup"),
             ("An encrypted one, with a look into its files", "pivot-host verify backup --identity key.txt"),
             ("Also who signed it", "pivot-host verify backup --trust trust.toml"),
+            ("Restore it into memory, and compare", "pivot-host verify backup --restore --plugins plugins"),
         ],
         Some("sign") => &[
             ("With a key in a file", "pivot-host sign backup --key me.pem"),

@@ -60,17 +60,7 @@ pub(crate) enum Verb {
         code: Option<String>,
     },
     /// Check a directory that a move wrote; needs no cluster
-    Verify {
-        /// The directory
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
-        /// Look into an encrypted directory too, with the age identities (secret keys) in this file
-        #[arg(long, value_name = "FILE")]
-        identity: Option<PathBuf>,
-        /// Check the signatures as this trust file requires; adds to the site's own file, /etc/pivot-host/trust.toml
-        #[arg(long, value_name = "FILE")]
-        trust: Option<PathBuf>,
-    },
+    Verify(VerifyArgs),
     /// Sign a directory that a move wrote. Writes the signature to DIR.intoto.jsonl; trust files decide which signers are accepted
     #[command(mut_arg("file", |directory| directory.value_name("DIR").help("The directory")))]
     Sign(Signing),
@@ -304,6 +294,22 @@ pub(crate) struct DoctorArgs {
     /// Accept a risk by the code that a problem prints: CODE, or CODE=KIND.group; can be repeated. `explain CODE` describes it
     #[arg(long, value_name = "CODE[=KIND]", action = ArgAction::Append, value_parser = RiskParser(Some(AcceptedBy::Plan)), hide_possible_values = true, help_heading = "Risks")]
     pub(crate) accept: Vec<String>,
+    #[command(flatten)]
+    pub(crate) with: PluginArgs,
+}
+
+/// A directory to check.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct VerifyArgs {
+    /// The directory
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Look into an encrypted directory too, with the age identities (secret keys) in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Restore the directory into memory too, with the plugins of --plugins, and compare the result with the files
+    #[arg(long)]
+    pub(crate) restore: bool,
     #[command(flatten)]
     pub(crate) with: PluginArgs,
 }
