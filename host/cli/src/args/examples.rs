@@ -56,6 +56,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host generate rbac --side target --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --bind-to jane",
             ),
         ],
+        Some("generate backup") => &[(
+            "A backup each night, encrypted",
+            "pivot-host generate backup -A --image example.com/pivot-host:v1 --encrypt-to recipients.txt",
+        )],
         Some("generate controller") => &[(
             "What to install in a cluster for a controller",
             "pivot-host generate controller --image registry.example.com/pivot-host:v1",

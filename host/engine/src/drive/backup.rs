@@ -19,6 +19,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::outcome::stop::Stop;
 use crate::base::requests::side::Handle;
 use crate::base::setup::Setup;
+use crate::check::permissions::Permissions;
 use crate::drive::report::Report;
 use crate::drive::run;
 use crate::drive::stopping::stop_without_move;
@@ -60,6 +61,17 @@ pub async fn back_up(setup: Setup) -> Result<Report, Stop> {
         }
         attempt += 1;
     }
+}
+
+/// Returns the permissions that a backup needs in the source.
+///
+/// # Errors
+///
+/// Fails where [`back_up`] would fail.
+pub async fn backup_permissions(setup: Setup) -> Result<Permissions, Stop> {
+    let setup =
+        take_snapshot(&setup).await.map_err(|failure| explain_missing_lists(stop_without_move(failure)))?;
+    run::permissions(setup, Side::Source).await.map_err(explain_missing_lists)
 }
 
 /// Replaces the source by a snapshot of it.
