@@ -28,7 +28,7 @@ mod workload;
 
 pub(crate) use between::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
 pub(crate) use candidates::candidates;
-pub(crate) use checked::{Choices, Roles, Task, check};
+pub(crate) use checked::{BackupJob, Choices, Roles, Task, check};
 #[cfg(test)]
 pub(crate) use command::command;
 pub(crate) use command::{describe_variables_without_effect, invoked_name, parse};

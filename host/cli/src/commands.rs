@@ -1,5 +1,6 @@
 //! Runs a command: opens both sides, calls the engine, prints the result.
 
+mod backup_job;
 mod doctor;
 mod kinds;
 mod planning;

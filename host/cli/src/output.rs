@@ -60,13 +60,13 @@ pub(crate) use remedies::{name_kubeconfigs, remedies_sentence};
 pub(crate) use report::{Ending, Recorder};
 pub(crate) use reported::Reported;
 pub(crate) use result::{copy_result, handed_over, move_result, rolled_back};
-pub(crate) use roles::{build_roles, manifests_text, role_list, role_manifests};
+pub(crate) use roles::{build_roles, manifests_text, role_list, role_manifests, role_objects};
 pub(crate) use saved::{ComparedPlans, differences_text, list_aspect_changes, saved_plan_text};
 pub(crate) use status::{status_text, under_way};
 pub(crate) use stop::{Advice, AlreadyShown, explain_stop, failure_lines, placeholder_flags, refusals_of};
 pub(crate) use text::Text;
 pub(crate) use verdict::{Outlook, judge_plan};
-pub(crate) use verification::{altered_files_text, exposed_files_text, verification_text};
+pub(crate) use verification::{altered_files_text, exposed_files_text, restored_text, verification_text};
 pub(crate) use width::{display_width, pad_to_width};
 
 use self::events::Level;

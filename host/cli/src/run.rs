@@ -129,9 +129,9 @@ fn dispatch_task(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
             let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
             return runtime.block_on(describe::run(description, output));
         }
-        Task::Verify(directory, trust) => {
+        Task::Verify(directory, with, restore) => {
             let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
-            return runtime.block_on(verify::run(directory, trust, output));
+            return runtime.block_on(verify::run(directory, with, *restore, output));
         }
         Task::Sign(signing) => return authorship::run(signing, output),
         Task::SavedPlan(verb) => return plan_commands::run(verb, output),
@@ -157,7 +157,8 @@ fn dispatch_task(task: &Task, typed: &[OsString], output: &Arc<Output>) -> u8 {
         | Task::Status(choices, _)
         | Task::Resume(choices, _)
         | Task::Rollback(choices, _)
-        | Task::Rbac(choices, _) => choices,
+        | Task::Rbac(choices, _)
+        | Task::BackupJob(choices, _) => choices,
     };
     let Some(choices) = &name_implied_target(choices, output) else { return exit::exit_code(Exit::Usage) };
     let Some(runtime) = start_threads(output) else { return exit::exit_code(Exit::Unexpected) };
@@ -247,6 +248,7 @@ async fn until_interrupted(task: &Task, choices: &Choices, commands: Commands, o
             Task::Rollback(_, rollback) => command.roll_back(rollback).await,
             Task::Status(_, move_id) => command.status(move_id.as_deref()).await,
             Task::Rbac(_, roles) => command.rbac(roles).await,
+            Task::BackupJob(_, job) => command.backup_job(job).await,
             Task::SavedPlan(_)
             | Task::Describe(_)
             | Task::Explain(_)

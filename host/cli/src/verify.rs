@@ -1,24 +1,23 @@
-//! `pivot-host verify DIR`: has a directory changed since a move wrote it, and who signed it? Users run it before they carry the
-//! directory elsewhere, and there.
-
-use std::path::PathBuf;
+//! `pivot-host verify DIR`: has a directory changed since a move wrote it, and who signed it? Can it be restored? Users run it before
+//! they carry the directory elsewhere, and there.
 
 use pivot_engine::Exit;
 use pivot_places::{DirectoryError, Examined, Identities};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::args::DirectoryEnd;
+use crate::args::{DirectoryEnd, PluginArgs};
 use crate::authorship::Authors;
 use crate::ends::flag_for;
 use crate::exit;
 use crate::output::{self, Document, ErrorDocument, Output, Text};
+use crate::plugins::{Restored, restore_into_memory};
 
 const UNTOUCHED: &str = "nothing in the directory is changed";
 
-/// Examines a directory, and reports its content and its faults.
-pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, output: &Output) -> u8 {
-    let directory = directory.clone();
-    let (path, authors) = (directory.path.clone(), Authors { trust: trust.clone(), begins: true });
+/// Examines a directory, and reports its content and its faults. `restores`: restores it into memory, too, if it has no faults.
+pub(crate) async fn run(end: &DirectoryEnd, with: &PluginArgs, restores: bool, output: &Output) -> u8 {
+    let directory = end.clone();
+    let (path, authors) = (directory.path.clone(), Authors { trust: with.trust.clone(), begins: true });
     // Examining a large directory takes time, which must not delay the handling of signals.
     let examined = tokio::task::spawn_blocking(move || examine_directory(&directory)).await;
     let examined = match examined {
@@ -30,6 +29,10 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
         }
     };
     let signed = authors.check(&path, examined.digest());
+    let restored = match restores && examined.digest().is_some() && signed.is_ok() {
+        true => Some(restore_into_memory(end, with).await),
+        false => None,
+    };
     let Examined {
         path,
         manifest,
@@ -61,9 +64,16 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
         "added": added,
         "exposed": exposed,
         "signed": signed.as_ref().ok().and_then(Option::as_ref).map(|note| &note.message),
+        "restore": restored.as_ref().map(describe_restore),
     });
     let all = output.settings().verbose > 0;
-    output.result(&Document::new("Verification", content), || output::verification_text(&examined, all));
+    output.result(&Document::new("Verification", content), || {
+        let mut text = output::verification_text(&examined, all);
+        if let Some(Ok(Restored { objects, changed_by_plugins, differences })) = &restored {
+            text.append(output::restored_text(*objects, *changed_by_plugins, differences.len()));
+        }
+        text
+    });
     if !exposed.is_empty() {
         output.warn(output::exposed_files_text(exposed));
     }
@@ -72,11 +82,31 @@ pub(crate) async fn run(directory: &DirectoryEnd, trust: &Option<PathBuf>, outpu
         Err(why) => why,
         Ok(note) => {
             note.into_iter().for_each(|note| output.note(note.message));
-            return exit::DONE;
+            match restored {
+                None => return exit::DONE,
+                Some(Err(why)) => why,
+                Some(Ok(restored)) => match restored.describe_differences() {
+                    None => return exit::DONE,
+                    Some(why) => why,
+                },
+            }
         }
     };
     output.fail(why);
     exit::exit_code(Exit::Refused)
+}
+
+/// Returns the result of a restore into memory, for documents.
+fn describe_restore(restored: &Result<Restored, Text>) -> Value {
+    match restored {
+        Err(why) => json!({"objects": 0, "changedByPlugins": 0, "differences": [], "stopped": why.message()}),
+        Ok(Restored { objects, changed_by_plugins, differences }) => json!({
+            "objects": objects,
+            "changedByPlugins": changed_by_plugins,
+            "differences": differences,
+            "stopped": null,
+        }),
+    }
 }
 
 fn examine_directory(DirectoryEnd { path, keys }: &DirectoryEnd) -> Result<Examined, DirectoryError> {

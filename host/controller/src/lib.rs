@@ -46,8 +46,8 @@ pub use clusters::{KubeOpener, Opener};
 pub use controller::Controller;
 pub use definition::pivot_definition;
 pub use manifests::{
-    AcceptedAgents, AgentCredentials, AgentInstallation, ControllerInstallation, Mounts, PLUGINS_PATH,
-    agent_manifests, controller_manifests,
+    AcceptedAgents, AgentCredentials, AgentInstallation, BackupInstallation, ControllerInstallation, Mounts,
+    PLUGINS_PATH, agent_manifests, backup_manifests, backup_user, controller_manifests,
 };
 pub use metrics::Metrics;
 pub use resource::{GROUP, KubeconfigSecret, MoveOptions, PivotSource, PivotTarget, Spec, VERSION};

@@ -1,7 +1,8 @@
-//! Objects to install in a cluster for the controller, or for an agent. Further permissions depend on the move: `pivot-host
+//! Objects to install in a cluster for the controller, for an agent, or for backups. Further permissions depend on the move: `pivot-host
 //! generate rbac` prints them.
 
 mod availability;
+mod backup;
 mod deployment;
 
 use pivot_core::objects::names::RECORD_NAMESPACE;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use crate::definition::pivot_definition;
 use crate::resource::GROUP;
 use availability::{deny_ingress, disruption_budget, pod_monitor};
+pub use backup::{BackupInstallation, backup_manifests, backup_user};
 pub use deployment::Mounts;
 use deployment::{DeploymentSettings, TLS_PATH, deployment_manifest, set_field};
 

@@ -41,7 +41,7 @@ pub use base::{events, options};
 pub use check::approved::read_end;
 pub use check::permissions::Permissions;
 pub use drive::advice::{AdviceReason, KnownFiles, KnownSides, OneRecord, Situation};
-pub use drive::backup::back_up;
+pub use drive::backup::{back_up, backup_permissions};
 pub use drive::leftover::Leftover;
 pub use drive::report::{LeaseStatus, Report, Status, WaitingCopies};
 pub use drive::rollback::RolledBack;

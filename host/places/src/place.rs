@@ -268,6 +268,11 @@ impl PlaceError {
         matches!(self, Self::Unavailable(text) if texts.iter().any(|outage| text.contains(outage)))
     }
 
+    /// Returns true if the server refused the version that a list asked for. The texts are the API server's.
+    pub fn is_version_refusal(&self) -> bool {
+        matches!(self, Self::Invalid(text) if text.contains("resourceVersion") || text.contains("resource version"))
+    }
+
     /// Returns the pause that the server asks for before the next request.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -348,6 +353,11 @@ pub trait Place: Send + Sync + 'static {
     /// slow down together. A place that never throttles has none to share.
     fn throttled_requests(&self) -> Throttled {
         Throttled::default()
+    }
+
+    /// Returns the facts about a backup that the place is, from the manifest of its files.
+    fn backup_facts(&self) -> Option<&BackupFacts> {
+        None
     }
 
     /// Returns the identity of the place.

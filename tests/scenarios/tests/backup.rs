@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use futures::future::join_all;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use kube::discovery::pinned_kind;
 use pivot_lab::{Dump, Server};
 use pivot_scenarios::host::Host;
 use serde_json::{Value, json};
@@ -164,4 +165,85 @@ async fn restored_nightly_backup_is_the_source() {
     into.run(&restore).await.unwrap().done().unwrap();
     same(before, without_provider_pauses(all(&stage.pair.target, &["shop"]).await));
     stage.tidy(&["shop"]).await;
+}
+
+/// A pair of age keys that everyone knows.
+const IDENTITY: &str = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
+const RECIPIENT: &str = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj";
+/// Tries until the server has noticed new roles.
+const TRIES: u32 = 100;
+
+/// Applies objects with strict validation. Returns them as the server has them.
+async fn apply_strictly(server: &Server, objects: &[Value]) -> Vec<Value> {
+    let params = PatchParams::apply("site").force().validation_strict();
+    let mut applied = Vec::new();
+    for object in objects {
+        let (api_version, kind) = (object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = GroupVersionKind::gvk(group, version, kind);
+        let (resource, _) = pinned_kind(&server.client(), &kind).await.unwrap();
+        let api: Api<DynamicObject> = match object["metadata"]["namespace"].as_str() {
+            None => Api::all_with(server.client(), &resource),
+            Some(namespace) => Api::namespaced_with(server.client(), namespace, &resource),
+        };
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let answer = api.patch(name, &params, &Patch::Apply(object)).await;
+        let stored = answer.unwrap_or_else(|error| panic!("{name}: {error}\n{object:#}"));
+        applied.push(serde_json::to_value(stored).unwrap());
+    }
+    applied
+}
+
+/// The printed CronJob is accepted, and its own arguments work as its own account, also on the second night.
+#[tokio::test(flavor = "multi_thread")]
+async fn printed_cron_job_works_on_second_night() {
+    let stage = Stage::start().await;
+    stage.fill("shop", 1).await;
+    let (source, dir) = (&stage.pair.source, tempfile::tempdir().unwrap());
+    let file = |name: &str, text: &str| {
+        std::fs::write(dir.path().join(name), text).unwrap();
+        dir.path().join(name).display().to_string()
+    };
+    let (keys, identity) = (file("keys.txt", RECIPIENT), file("key.txt", IDENTITY));
+    let generate = ["generate", "backup", "-n", "shop", "--image", "example.com/pivot-host:v1"];
+    let generate = [&generate[..], &["--encrypt-to", &keys]].concat();
+    let list = Host::out_of(source.kubeconfig()).run(&generate).await.unwrap().done().unwrap();
+    let objects = apply_strictly(source, list["items"].as_array().unwrap()).await;
+    let find = |kind: &str| objects.iter().find(|object| object["kind"] == kind).unwrap();
+    for role in objects.iter().filter(|object| object["kind"] == "Role" || object["kind"] == "ClusterRole") {
+        let verbs =
+            role["rules"].as_array().unwrap().iter().flat_map(|rule| rule["verbs"].as_array().unwrap());
+        assert!(verbs.into_iter().all(|verb| *verb == "get" || *verb == "list"), "{role:#}");
+    }
+    let mounted = file("recipients.txt", find("ConfigMap")["data"]["recipients.txt"].as_str().unwrap());
+    let pod = &find("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"];
+    assert_eq!(pod["containers"][0].get("command"), None, "the image has the command");
+    let account = format!(
+        "system:serviceaccount:{}:{}",
+        find("CronJob")["metadata"]["namespace"].as_str().unwrap(),
+        pod["serviceAccountName"].as_str().unwrap()
+    );
+    let host = Host::out_of(&source.kubeconfig_as(&account, &[]).unwrap());
+    for night in ["pivot-host-backup-29741400", "pivot-host-backup-29742840"] {
+        let args = pod["containers"][0]["args"].as_array().unwrap().iter().map(|arg| {
+            let arg = arg.as_str().unwrap().replace("$(JOB_NAME)", night);
+            let arg = arg.replace("/backups/", &format!("{}/", dir.path().display()));
+            arg.replace("/recipients/recipients.txt", &mounted)
+        });
+        let args: Vec<String> = args.collect();
+        let words: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut ended = host.run(&words).await.unwrap();
+        for _ in 0..TRIES {
+            if ended.code == Some(0) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            ended = host.run(&words).await.unwrap();
+        }
+        assert_eq!(ended.done().unwrap()["outcome"], "Copied");
+        let backup = dir.path().join(night).display().to_string();
+        let verify = ["verify", &backup, "--identity", &identity];
+        let verified = Host::alone().run(&verify).await.unwrap().done().unwrap();
+        assert_eq!((&verified["asWritten"], &verified["encrypted"]), (&json!(true), &json!(true)));
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pivot_core::Side;
 use pivot_core::messages::risk::{AcceptedBy, Risk};
+use pivot_core::objects::names::RECORD_NAMESPACE;
 use pivot_core::records::saved_plan::Decisions;
 use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options, Resume, Rollback};
@@ -16,10 +17,11 @@ use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
 use super::clusters::{Cluster, Namespace, clusters, full_names};
 use super::describe::{DescribeArgs, description};
 use super::flags::{
-    BackupArgs, Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs, Generate, HandoverCancel,
-    HandoverFinish, HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat, PauseWaits, Picture,
-    PlanArgs, PlanVerb, Rbac, RecordArgs, ResumeArgs, RollbackArgs, SelectionArgs, Shell, StatusArgs,
-    StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory, Verb, WaitArgs, Which,
+    BackupArgs, BackupContent, BackupJobArgs, Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs,
+    Generate, HandoverCancel, HandoverFinish, HandoverStart, HandoverVerb, Kept, MoveOrAsk, OutputFormat,
+    PauseWaits, Picture, PlanArgs, PlanVerb, Rbac, RecordArgs, ResumeArgs, RollbackArgs, SelectionArgs,
+    Shell, StatusArgs, StopStep, TakeoverWaits, Taking, ToCluster, ToDirectory, Verb, VerifyArgs, WaitArgs,
+    Which,
 };
 use super::parts::parts;
 use super::plugins::{PluginArgs, PluginVerb, Signing};
@@ -45,9 +47,11 @@ pub(crate) enum Task {
     Rollback(Choices, Rollback),
     Describe(DescribeArgs),
     Rbac(Choices, Roles),
+    BackupJob(Choices, BackupJob),
     /// The risk to explain; none: all.
     Explain(Option<Risk>),
-    Verify(DirectoryEnd, Option<PathBuf>),
+    /// Whether the directory is restored into memory, too, and the plugins for that.
+    Verify(DirectoryEnd, PluginArgs, bool),
     Sign(Signing),
     Plugin(PluginVerb),
     Controller(ControllerVerb),
@@ -67,6 +71,19 @@ pub(crate) struct Roles {
     pub(crate) bind_to: Option<String>,
     pub(crate) finish_alone: bool,
     pub(crate) guard: bool,
+}
+
+/// The CronJob to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BackupJob {
+    pub(crate) image: String,
+    pub(crate) namespace: String,
+    pub(crate) schedule: String,
+    pub(crate) storage: String,
+    pub(crate) encrypt_to: Option<PathBuf>,
+    pub(crate) has_plugins: bool,
+    /// Arguments of the backup that select its objects and plugins, except for its namespaces.
+    pub(crate) selection: Vec<String>,
 }
 
 /// Words of the command that backs up a cluster in service.
@@ -266,12 +283,13 @@ fn task(verb: Verb) -> Result<Task> {
         Verb::Rollback(typed) => rollback_task(*typed)?,
         Verb::Describe(Describe::Cluster(typed)) => Task::Describe(description(*typed)?),
         Verb::Generate(Generate::Rbac(typed)) => rbac(*typed)?,
+        Verb::Generate(Generate::Backup(typed)) => backup_job(*typed)?,
         Verb::Generate(Generate::Protection(typed)) => Task::Protection(typed),
         Verb::Generate(Generate::Controller(typed)) => Task::ControllerManifests(typed),
         Verb::Generate(Generate::Agent(typed)) => Task::AgentManifests(typed),
         Verb::Explain { code } => Task::Explain(code.as_deref().map(risks::risk).transpose()?),
-        Verb::Verify { directory, identity, trust } => {
-            Task::Verify(DirectoryEnd { path: directory, keys: identity }, trust)
+        Verb::Verify(VerifyArgs { directory, identity, restore, with }) => {
+            Task::Verify(DirectoryEnd { path: directory, keys: identity }, with, restore)
         }
         Verb::Sign(signing) => Task::Sign(signing),
         Verb::Plugin(verb) => Task::Plugin(verb),
@@ -437,8 +455,42 @@ impl DryRunArgs {
 
 /// A copy of a cluster that stays in service.
 fn backup(typed: BackupArgs) -> Result<Task> {
-    let BackupArgs {
-        directory,
+    let BackupArgs { directory, content, kept } = typed;
+    let report = report_file(kept)?;
+    let choices = backup_choices(directory, content, DryRun::Off)?;
+    Ok(Task::Move(Choices { command: BACKUP, report, ..choices }))
+}
+
+/// Backups that a cluster makes of itself. Their directories are in a volume of that cluster.
+fn backup_job(typed: BackupJobArgs) -> Result<Task> {
+    let BackupJobArgs { content, image, job_namespace, schedule, storage } = typed;
+    let BackupContent { from, encrypt_to, cluster, exclude, also_copy, accept, with, .. } = &content;
+    if from.record_namespace != RECORD_NAMESPACE {
+        return usage("--record-namespace: backups have no record");
+    }
+    let lists =
+        [("--cluster", cluster), ("--exclude", exclude), ("--also-copy", also_copy), ("--accept", accept)];
+    let selection = lists
+        .into_iter()
+        .flat_map(|(flag, values)| values.iter().flat_map(move |value| [flag.to_owned(), value.clone()]))
+        .chain(with.strict.then(|| "--strict".to_owned()))
+        .collect();
+    let job = BackupJob {
+        image,
+        namespace: job_namespace,
+        schedule,
+        storage,
+        encrypt_to: encrypt_to.clone(),
+        has_plugins: with.plugins.is_some(),
+        selection,
+    };
+    let choices = backup_choices(PathBuf::from("backup"), content, DryRun::Plan)?;
+    refuse_without_kind(&choices)?;
+    Ok(Task::BackupJob(choices, job))
+}
+
+fn backup_choices(directory: PathBuf, content: BackupContent, dry_run: DryRun) -> Result<Choices> {
+    let BackupContent {
         from,
         encrypt_to,
         namespace,
@@ -448,8 +500,7 @@ fn backup(typed: BackupArgs) -> Result<Task> {
         also_copy,
         accept,
         with,
-        kept,
-    } = typed;
+    } = content;
     let to_files = ToDirectory { to_directory: Some(directory), encrypt_to };
     let connection = ConnectionArgs { from, to_files, ..ConnectionArgs::default() };
     let selection = SelectionArgs {
@@ -463,9 +514,7 @@ fn backup(typed: BackupArgs) -> Result<Task> {
         accept,
         with,
     };
-    let report = report_file(kept)?;
-    let choices = build_move_choices(connection, selection, false, DryRun::Off, AcceptedBy::Move)?;
-    Ok(Task::Move(Choices { command: BACKUP, report, ..choices }))
+    build_move_choices(connection, selection, false, dry_run, AcceptedBy::Move)
 }
 
 /// A copy into a directory that leaves the source paused.

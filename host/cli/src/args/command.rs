@@ -17,7 +17,7 @@ const MORE: &str = "Use --help for every flag and examples.";
 const MORE_FLAGS: &str = "Use --help for every flag.";
 pub(super) const ENVIRONMENT: &str = "Flags can be set in the environment too: --to-kubeconfig as PIVOT_HOST_TO_KUBECONFIG. Flags that accept a risk can't.";
 /// The commands with so many flags that `-h` shows only the usual ones, and those flags.
-const LONG: [&str; 16] = [
+const LONG: [&str; 17] = [
     "plan",
     "doctor",
     "move",
@@ -29,6 +29,7 @@ const LONG: [&str; 16] = [
     "handover finish",
     "handover cancel",
     "generate rbac",
+    "generate backup",
     "generate agent",
     "agent run",
     "agent invite",

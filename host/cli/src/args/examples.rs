@@ -56,6 +56,10 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
                 "pivot-host generate rbac --side target --kubeconfig boot.kubeconfig --to-kubeconfig prod.kubeconfig -n metal3 --bind-to jane",
             ),
         ],
+        Some("generate backup") => &[(
+            "A backup each night, encrypted",
+            "pivot-host generate backup -A --image example.com/pivot-host:v1 --encrypt-to recipients.txt",
+        )],
         Some("generate controller") => &[(
             "What to install in a cluster for a controller",
             "pivot-host generate controller --image registry.example.com/pivot-host:v1",
@@ -240,6 +244,7 @@ pub(super) fn of(command: Option<&str>) -> &'static [Example] {
             ("Before it is carried to another site, and there", "pivot-host verify backup"),
             ("An encrypted one, with a look into its files", "pivot-host verify backup --identity key.txt"),
             ("Also who signed it", "pivot-host verify backup --trust trust.toml"),
+            ("Restore it into memory, and compare", "pivot-host verify backup --restore --plugins plugins"),
         ],
         Some("sign") => &[
             ("With a key in a file", "pivot-host sign backup --key me.pem"),

@@ -60,17 +60,7 @@ pub(crate) enum Verb {
         code: Option<String>,
     },
     /// Check a directory that a move wrote; needs no cluster
-    Verify {
-        /// The directory
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
-        /// Look into an encrypted directory too, with the age identities (secret keys) in this file
-        #[arg(long, value_name = "FILE")]
-        identity: Option<PathBuf>,
-        /// Check the signatures as this trust file requires; adds to the site's own file, /etc/pivot-host/trust.toml
-        #[arg(long, value_name = "FILE")]
-        trust: Option<PathBuf>,
-    },
+    Verify(VerifyArgs),
     /// Sign a directory that a move wrote. Writes the signature to DIR.intoto.jsonl; trust files decide which signers are accepted
     #[command(mut_arg("file", |directory| directory.value_name("DIR").help("The directory")))]
     Sign(Signing),
@@ -308,11 +298,29 @@ pub(crate) struct DoctorArgs {
     pub(crate) with: PluginArgs,
 }
 
+/// A directory to check.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct VerifyArgs {
+    /// The directory
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Look into an encrypted directory too, with the age identities (secret keys) in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Restore the directory into memory too, with the plugins of --plugins, and compare the result with the files
+    #[arg(long)]
+    pub(crate) restore: bool,
+    #[command(flatten)]
+    pub(crate) with: PluginArgs,
+}
+
 /// The manifests that can be printed.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Generate {
     /// Print the roles that a move needs on one side
     Rbac(Box<Rbac>),
+    /// Print a CronJob that backs a cluster up into a volume, with the permissions that it needs; change nothing
+    Backup(Box<BackupJobArgs>),
     /// Print a policy that protects a cluster which manages itself from being deleted by mistake; needs no cluster
     Protection(Protection),
     /// Print what to install in a cluster for a controller: the definition of Pivots, the controller and its roles; needs no cluster
@@ -320,6 +328,25 @@ pub(crate) enum Generate {
     /// Print what to install in a cluster for an agent with a certificate of another authority; needs no cluster. `generate rbac`
     /// prints its roles
     Agent(AgentManifests),
+}
+
+/// Backups that a cluster makes of itself.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BackupJobArgs {
+    #[command(flatten)]
+    pub(crate) content: BackupContent,
+    /// The image of pivot-host. With --plugins, the backups are made with the plugins of the image
+    #[arg(long, value_name = "IMAGE", help_heading = "Installation")]
+    pub(crate) image: String,
+    /// The namespace to install it in
+    #[arg(long, value_name = "NAME", default_value = "pivot-host-backup", help_heading = "Installation")]
+    pub(crate) job_namespace: String,
+    /// Times of the backups, as in a CronJob
+    #[arg(long, value_name = "CRON", default_value = "0 2 * * *", help_heading = "Installation")]
+    pub(crate) schedule: String,
+    /// Size of the volume
+    #[arg(long, value_name = "QUANTITY", default_value = "10Gi", help_heading = "Installation")]
+    pub(crate) storage: String,
 }
 
 /// A move, and the user of its roles.
@@ -632,6 +659,15 @@ pub(crate) struct BackupArgs {
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     #[command(flatten)]
+    pub(crate) content: BackupContent,
+    #[command(flatten)]
+    pub(crate) kept: Kept,
+}
+
+/// The content of backups.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BackupContent {
+    #[command(flatten)]
     pub(crate) from: FromCluster,
     /// Encrypt the directory to the age recipients (public keys) in this file, one per line
     #[arg(long, value_name = "FILE", help_heading = "Source and target")]
@@ -656,8 +692,6 @@ pub(crate) struct BackupArgs {
     pub(crate) accept: Vec<String>,
     #[command(flatten)]
     pub(crate) with: PluginArgs,
-    #[command(flatten)]
-    pub(crate) kept: Kept,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -56,6 +56,11 @@ pub(crate) fn build_roles(rights: &Permissions, side: Side, user: Option<&str>) 
     all.into_iter().filter(|manifests| !manifests.objects.is_empty()).collect()
 }
 
+/// Returns the objects of the manifests.
+pub(crate) fn role_objects(all: Vec<Manifests>) -> impl Iterator<Item = Value> {
+    all.into_iter().flat_map(|manifests| manifests.objects)
+}
+
 /// Returns the manifests as one document for `kubectl apply`.
 pub(crate) fn role_list(all: &[Manifests]) -> Value {
     let items: Vec<&Value> = all.iter().flat_map(|manifests| &manifests.objects).collect();

@@ -49,6 +49,25 @@ pub(crate) fn verification_text(examined: &Examined, all: bool) -> Text {
     text
 }
 
+/// Returns the result of a restore into memory, for people: by the numbers of objects, of objects that plugins changed, and of
+/// differences from the files.
+pub(crate) fn restored_text(objects: usize, changed_by_plugins: usize, differences: usize) -> Text {
+    let mut text = Text::default();
+    text.gap();
+    let objects = count_text(objects, "object");
+    match differences {
+        0 => text.strong("Restored:", format!("{objects} into memory, and compared with the files")),
+        number => {
+            let differences = count_text(number, "difference");
+            text.strong("Not restored:", format!("{objects} into memory, with {differences} from the files"));
+        }
+    }
+    if changed_by_plugins > 0 {
+        text.add_line(format!("Plugins change {}.", count_text(changed_by_plugins, "object")));
+    }
+    text
+}
+
 /// Adds the time of a backup, and work that was under way.
 fn append_backup_facts(text: &mut Text, facts: &BackupFacts) {
     let BackupFacts { taken_at, resource_version, unfinished } = facts;

@@ -126,6 +126,11 @@ impl Loading {
         self.wait().await.err()
     }
 
+    /// Returns the plugins that take part, or all problems with them.
+    pub(crate) async fn wait_for_plugins(&self) -> Result<Vec<Arc<dyn Hooks>>, Text> {
+        self.wait().await.map(|loaded| loaded.called.clone())
+    }
+
     /// Waits for all plugins, also if no sides were opened.
     async fn wait(&self) -> Result<Arc<LoadedPlugins>, Text> {
         self.served.give_up();

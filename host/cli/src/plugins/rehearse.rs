@@ -7,6 +7,7 @@ mod answers;
 mod controllers;
 mod observer;
 mod report;
+mod restore;
 pub(super) mod stage;
 mod test_cases;
 
@@ -25,6 +26,8 @@ use super::notes::{by_others, switched_off};
 use crate::args::{self, OutputFormat, RehearseArgs};
 use crate::exit::Result;
 use crate::output::{Document, Output, PlanUse, Progress};
+pub(crate) use restore::{Restored, restore_into_memory};
+
 use answers::Answers;
 use observer::{CallLog, Observer};
 use report::Rehearsal;

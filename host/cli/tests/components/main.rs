@@ -19,6 +19,8 @@ mod rehearsals;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
+mod restores;
+#[cfg(test)]
 mod scenes;
 #[cfg(test)]
 #[path = "../schemas/mod.rs"]

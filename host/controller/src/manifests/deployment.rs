@@ -76,19 +76,14 @@ pub(super) fn deployment_manifest(running: &DeploymentSettings<'_>) -> Value {
         "name": running.name, "image": running.image, "args": args, "env": running.env,
         "ports": ports,
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": running.memory}},
-        "securityContext": {
-            "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
-        },
     });
+    restrict_container(&mut container);
     let mut pod = json!({
         "serviceAccountName": running.name,
         // A move that stops partway rolls back if it can.
         "terminationGracePeriodSeconds": 90,
-        "securityContext": {
-            "runAsNonRoot": true, "runAsUser": IMAGE_USER, "runAsGroup": IMAGE_USER, "fsGroup": IMAGE_USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
     });
+    restrict_pod(&mut pod);
     for (probe, how) in probes() {
         set_field(&mut container, probe, how);
     }
@@ -119,6 +114,23 @@ fn probes() -> [(&'static str, Value); 3] {
     set_field(&mut starting, "periodSeconds", period.into());
     set_field(&mut starting, "failureThreshold", failures.into());
     [("startupProbe", starting), ("livenessProbe", probe("/healthz")), ("readinessProbe", probe("/readyz"))]
+}
+
+/// Lets a pod run only as the user of the image.
+pub(super) fn restrict_pod(pod: &mut Value) {
+    let context = json!({
+        "runAsNonRoot": true, "runAsUser": IMAGE_USER, "runAsGroup": IMAGE_USER, "fsGroup": IMAGE_USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    });
+    set_field(pod, "securityContext", context);
+}
+
+/// Lets a container write only to its volumes, and have no more privileges than it starts with.
+pub(super) fn restrict_container(container: &mut Value) {
+    let context = json!({
+        "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
+    });
+    set_field(container, "securityContext", context);
 }
 
 /// Prefers nodes without another pod of the Deployment. A cluster with one node runs all of them there.

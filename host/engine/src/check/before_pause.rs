@@ -152,6 +152,7 @@ pub(crate) async fn check_all(
         unfinished.extend(unfinished_work::ask_plugins(job, snapshot).await?);
         unfinished_work::report(job, &mut unfinished);
     } else {
+        unfinished_work::report_listed(job, snapshot);
         calls::wait_for_checks(job, &snapshot.plugin_view(), Point::BeforePause).await?;
     }
     Ok(TargetState { used, in_target, changes, namespaces, new_namespaces, unfinished })
@@ -235,7 +236,7 @@ fn check_objects(job: &Job, snapshot: &Snapshot) -> Vec<Refusal> {
     refusals.extend(check_moved_objects(inventory, plan, &job.options.scope, Some(&job.move_id), &handled));
     refusals.extend(refuse_unusable(inventory, plan));
     refusals.extend(refuse_held_on_both_sides(job, snapshot));
-    refusals
+    unfinished_work::leave_out_listed(job, refusals)
 }
 
 /// Refuses to run clusters that may still be running elsewhere.

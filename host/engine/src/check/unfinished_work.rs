@@ -2,6 +2,11 @@
 //!
 //! A move refuses such objects, or waits. A backup that did the same would never end on a cluster that scales by itself. So the manifest
 //! names the work. Another move's pause is no such work: only its end removes the pause, and a lost source can't end it.
+//!
+//! A move from such a backup finds the same objects in the same state. It reports the work that the manifest lists, and refuses only
+//! other work. For example, an unlisted Machine without a node came into the files by another way.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::discovery::implicit_links::is_cluster;
 use pivot_core::messages::grouping::MAX_LISTED_NAMES;
@@ -67,4 +72,43 @@ pub(crate) fn report(job: &Job, work: &mut Vec<UnfinishedWork>) {
         some_of(&messages, MAX_LISTED_NAMES)
     );
     job.report(Event::warning("unfinished-work", text));
+}
+
+/// Leaves out refusals of objects whose state the manifest of the source lists.
+pub(crate) fn leave_out_listed(job: &Job, mut refusals: Vec<Refusal>) -> Vec<Refusal> {
+    let Some(facts) = job.source.place.backup_facts() else { return refusals };
+    let listed: BTreeSet<(&str, &Key)> = facts
+        .unfinished
+        .iter()
+        .filter_map(|work| Some((work.code.as_str(), work.object.as_ref()?)))
+        .collect();
+    refusals.retain(|refusal| {
+        let mut objects = refusal.object.iter().chain(&refusal.others).peekable();
+        let is_listed = OF_STATES.contains(&refusal.code)
+            && objects.peek().is_some()
+            && objects.all(|object| listed.contains(&(refusal.code, object)));
+        !is_listed
+    });
+    refusals
+}
+
+/// Reports the work that the manifest of the source lists, by Cluster. Leaves out work on objects that this move doesn't copy.
+pub(crate) fn report_listed(job: &Job, snapshot: &Snapshot) {
+    let Some(facts) = job.source.place.backup_facts() else { return };
+    let copied: BTreeSet<&Key> = snapshot.plan.steps.iter().map(|step| &step.key).collect();
+    let mut by_cluster: BTreeMap<Option<&Key>, Vec<&str>> = BTreeMap::new();
+    for work in &facts.unfinished {
+        if work.object.as_ref().or(work.cluster.as_ref()).is_none_or(|key| copied.contains(key)) {
+            by_cluster.entry(work.cluster.as_ref()).or_default().push(&work.message);
+        }
+    }
+    for (cluster, messages) in by_cluster {
+        let of = cluster.map_or_else(|| "outside of Clusters".to_owned(), |cluster| format!("on {cluster}"));
+        let text = format!(
+            "work was under way {of} when the {} was backed up: {}",
+            Side::Source,
+            some_of(&messages, MAX_LISTED_NAMES)
+        );
+        job.report(Event::warning("unfinished-work", text));
+    }
 }

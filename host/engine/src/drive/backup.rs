@@ -19,6 +19,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::outcome::stop::Stop;
 use crate::base::requests::side::Handle;
 use crate::base::setup::Setup;
+use crate::check::permissions::Permissions;
 use crate::drive::report::Report;
 use crate::drive::run;
 use crate::drive::stopping::stop_without_move;
@@ -62,6 +63,17 @@ pub async fn back_up(setup: Setup) -> Result<Report, Stop> {
     }
 }
 
+/// Returns the permissions that a backup needs in the source.
+///
+/// # Errors
+///
+/// Fails where [`back_up`] would fail.
+pub async fn backup_permissions(setup: Setup) -> Result<Permissions, Stop> {
+    let setup =
+        take_snapshot(&setup).await.map_err(|failure| explain_missing_lists(stop_without_move(failure)))?;
+    run::permissions(setup, Side::Source).await.map_err(explain_missing_lists)
+}
+
 /// Replaces the source by a snapshot of it.
 async fn take_snapshot(setup: &Setup) -> Result<Setup, Failure> {
     let place = setup.sides.source.clone();
@@ -94,17 +106,17 @@ async fn take_snapshot(setup: &Setup) -> Result<Setup, Failure> {
     })
 }
 
-/// Says what to do about a source that doesn't list all kinds at one version. A snapshot gets no other request that can be invalid.
+/// Says what to do about a source that doesn't list all kinds at one version.
 fn explain_missing_lists(stop: Stop) -> Stop {
     let error = match &stop.failure {
-        Failure::Place {
-            side: Side::Source,
-            error: error @ (PlaceError::Unsupported(..) | PlaceError::Invalid(_) | PlaceError::Expired(_)),
-            ..
-        } => error,
+        Failure::Place { side: Side::Source, error, .. } if is_missing_list(error) => error,
         _ => return stop,
     };
     let message = format!("a backup reads all kinds at one version, and {error}");
     let refusal = Refusal::source(NOT_AT_ONE_VERSION, None::<Key>, message, Remedy::PauseForCopy);
     Stop { failure: Failure::from_refusal(refusal), ..stop }
+}
+
+fn is_missing_list(error: &PlaceError) -> bool {
+    matches!(error, PlaceError::Unsupported(..) | PlaceError::Expired(_)) || error.is_version_refusal()
 }

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pivot_core::objects::names;
 use pivot_core::records::backup::BackupFacts;
-use pivot_engine::{Exit, Failure, Report, Setup, Stop, back_up};
+use pivot_engine::{Exit, Failure, Report, Setup, Stop, back_up, run};
+use pivot_memory::Fault;
 use pivot_places::{DirectoryPlace, Place, PlaceError, SnapshotPlace};
 use serde_json::{Value, json};
 
 use crate::committed::Warnings;
+use crate::importing::importing;
 use crate::plugins;
 use crate::stage::{CLUSTERS, INFRA, Stage, key, picture};
 
@@ -170,4 +172,75 @@ async fn snapshots_are_read_only() {
     assert!(snapshot.watch(cluster, None, "1").await.is_err());
     stage.source.edit(&key, |body| body["spec"] = json!({})).unwrap();
     assert!(matches!(snapshot.list(cluster, None).await, Err(PlaceError::Expired(_))));
+}
+
+/// Backs up a source with a Machine that has no node yet and a Cluster that a user paused.
+async fn back_up_unfinished_work(path: &Path) {
+    let stage = Stage::new();
+    let new = |body: &mut Value| body["status"] = json!({});
+    stage.source.edit(&key(CLUSTERS, "Machine", "m0"), new).unwrap();
+    let paused = |body: &mut Value| body["spec"]["paused"] = json!(true);
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), paused).unwrap();
+    run_backup(&stage, path).await.unwrap();
+}
+
+/// Restores a backup into an empty target, and returns the warnings.
+async fn restore(path: &Path) -> (Result<Report, Stop>, Stage, String) {
+    let (stage, warnings) = (Stage::empty(), Arc::new(Warnings::default()));
+    let setup = Setup { watcher: warnings.clone(), ..importing(&stage, path) };
+    let result = run::start(setup).await;
+    let told = warnings.0.lock().unwrap().join("\n");
+    (result, stage, told)
+}
+
+#[tokio::test(start_paused = true)]
+async fn restores_accept_listed_unfinished_work() {
+    let dir = tempfile::tempdir().unwrap();
+    back_up_unfinished_work(dir.path()).await;
+    let (result, stage, told) = restore(dir.path()).await;
+    result.unwrap();
+    let listed = "work was under way on Cluster ns/c when the source was backed up: ";
+    let line = told.lines().find(|line| line.starts_with(listed)).unwrap_or_else(|| panic!("{told}"));
+    for message in ["Machine ns/m0 is not provisioned yet: it has no node", "Cluster ns/c is paused already"]
+    {
+        assert!(line.contains(message), "{line}");
+    }
+    // A user's pause stays with the user.
+    assert_eq!(stage.target.body(&key(CLUSTERS, "Cluster", "c")).unwrap()["spec"]["paused"], json!(true));
+}
+
+/// The list names objects and not risks: other objects of the same files need a user's word as before.
+#[tokio::test(start_paused = true)]
+async fn restores_refuse_unlisted_unfinished_work() {
+    let dir = tempfile::tempdir().unwrap();
+    back_up_unfinished_work(dir.path()).await;
+    let path = dir.path().join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let listed = manifest["backup"]["unfinished"].as_array_mut().unwrap();
+    listed.retain(|work| work["code"] != "not-provisioned");
+    assert_eq!(listed.len(), 1);
+    std::fs::write(&path, manifest.to_string()).unwrap();
+    let (result, stage, _) = restore(dir.path()).await;
+    let stop = result.unwrap_err();
+    let Failure::Refused(refusals) = &stop.failure else { panic!("{stop:?}") };
+    let refused: Vec<_> = refusals.iter().map(|refusal| (refusal.code, refusal.object.clone())).collect();
+    assert_eq!(refused, [("not-provisioned", Some(key(CLUSTERS, "Machine", "m0")))]);
+    assert!(stage.target.body(&key(CLUSTERS, "Cluster", "c")).is_none());
+}
+
+/// Only a server that refuses the version of a list lacks backups; another refusal is reported as it is.
+#[tokio::test(start_paused = true)]
+async fn other_refusals_keep_their_reason() {
+    let version = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for list";
+    for (text, explained) in [(version, true), ("unable to decode the label selector", false)] {
+        let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
+        stage.source.on_call(move |verb, _| {
+            (verb == "list-snapshot").then(|| Fault::Before(PlaceError::Invalid(text.into())))
+        });
+        let stop = run_backup(&stage, dir.path()).await.unwrap_err();
+        let is_explained =
+            matches!(&stop.failure, Failure::Refused(all) if all[0].code == "not-at-one-version");
+        assert_eq!(is_explained, explained, "{stop:?}");
+        assert!(stop.failure.to_string().contains(text), "{}", stop.failure);
+    }
 }

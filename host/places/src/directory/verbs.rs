@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use pivot_core::objects::merge;
+use pivot_core::records::backup::BackupFacts;
 use pivot_core::records::route::EndKind;
 use pivot_core::{Key, Kind, Object};
 use serde_json::Value;
@@ -35,6 +36,10 @@ impl Place for DirectoryPlace {
 
     fn end_kind(&self) -> EndKind {
         if self.shared.is_handed_over() { EndKind::HandoverFiles } else { EndKind::Files }
+    }
+
+    fn backup_facts(&self) -> Option<&BackupFacts> {
+        self.shared.manifest.as_ref()?.backup.as_ref()
     }
 
     fn capabilities(&self) -> Capabilities {

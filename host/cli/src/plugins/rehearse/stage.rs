@@ -19,7 +19,7 @@ use super::controllers::{Reports, find_report, run_controllers};
 /// Limit of each wait. Nothing changes after the first turns of the controllers.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Fields of metadata that differ between two moves of the same objects.
-const VARYING_METADATA: [&str; 5] =
+pub(super) const VARYING_METADATA: [&str; 5] =
     ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"];
 
 /// The objects that move, and the names of their namespaces.
