@@ -26,6 +26,7 @@ mod saved;
 mod signals;
 mod verify;
 mod workload;
+mod workload_nodes;
 
 /// musl's own takes one lock for everybody: with it the bundled plugins, which are compiled on all processors at once, take twice as
 /// long to load.
