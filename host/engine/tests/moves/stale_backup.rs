@@ -97,6 +97,10 @@ async fn differing_clusters_stay_paused_until_corrected() {
         (Nodes::silent(), "its nodes can't be read: no route to host"),
     ] {
         let stage = Stage::empty();
+        let warnings = Arc::new(Warnings::default());
+        let setup = Setup { watcher: warnings.clone(), ..restoring(&stage, dir.path(), &nodes) };
+        run::plan(setup).await.unwrap();
+        assert_eq!(*warnings.0.lock().unwrap(), [format!("Cluster ns/c will stay paused: {reason}")]);
         let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
         assert_eq!(
             (stop.exit, stop.next.as_slice()),
