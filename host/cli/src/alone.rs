@@ -103,6 +103,7 @@ impl Alone {
             watcher: progress,
             halter: halter.clone(),
             parking: Default::default(),
+            workload_clusters: None,
         }
     }
 }

@@ -37,6 +37,7 @@ use crate::private_file::PrivateFile;
 use crate::reporting::Reporting;
 use crate::signals;
 use crate::workload;
+use crate::workload_nodes::WorkloadServers;
 
 /// The program knows nothing about a move under way until both sides are opened.
 const UNTOUCHED: &str = "nothing is changed on either side by this command";
@@ -510,6 +511,7 @@ impl<'a> Command<'a> {
             watcher,
             halter: self.halter.clone(),
             parking: Default::default(),
+            workload_clusters: Some(Arc::new(WorkloadServers)),
         }
     }
 

@@ -27,6 +27,7 @@ mod saved;
 mod signals;
 mod verify;
 mod workload;
+mod workload_nodes;
 
 /// musl's own takes one lock for everybody: with it the bundled plugins, which are compiled on all processors at once, take twice as
 /// long to load. glibc's keeps memory apart for each thread: with it a move of 20,000 objects takes 366 MiB at its peak, with this 247.

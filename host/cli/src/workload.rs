@@ -17,7 +17,7 @@ use pivot_places::{ConnectError, KubeContext, KubePlace, Place, PlaceError, buil
 use crate::args::{FromCluster, Within, Workload};
 
 /// The entry of the Secret's data.
-const ENTRY: &str = "value";
+pub(crate) const ENTRY: &str = "value";
 
 /// Reasons why the workload cluster was not found. Nothing has been changed yet.
 #[derive(Debug)]

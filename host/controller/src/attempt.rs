@@ -413,6 +413,7 @@ impl Attempt<'_> {
             watcher: self.view.clone(),
             halter: self.halter.clone(),
             parking: Parking::default(),
+            workload_clusters: None,
         }
     }
 }

@@ -11,6 +11,7 @@ mod filter;
 mod machines;
 mod members;
 mod node;
+mod node_differences;
 mod references;
 mod resource_sets;
 #[cfg(test)]
@@ -22,5 +23,6 @@ pub use columns::{Columns, Replicas};
 pub use conditions::{Condition, Tone};
 pub use filter::Filter;
 pub use node::{NamedObject, Node, Problem, Subject};
+pub use node_differences::{ComparedCluster, NodeDifferences, find_control_plane, find_provider_ids};
 pub use references::{find_references, needed_kinds};
 pub use tree::{Described, Tree, View, build_tree};

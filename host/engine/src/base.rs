@@ -11,3 +11,4 @@ pub(crate) mod plugins;
 pub(crate) mod requests;
 pub(crate) mod setup;
 pub(crate) mod state;
+pub(crate) mod workload_clusters;

@@ -20,6 +20,7 @@ pub(crate) mod guard;
 pub(crate) mod new_dependents;
 pub(crate) mod one_sided;
 pub(crate) mod permissions;
+pub(crate) mod restored_clusters;
 pub(crate) mod same_cluster;
 pub(crate) mod target_providers;
 pub(crate) mod undone_moves;

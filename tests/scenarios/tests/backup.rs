@@ -12,6 +12,7 @@ use pivot_lab::{Dump, Server};
 use pivot_scenarios::host::Host;
 use serde_json::{Value, json};
 
+use crate::directories::restore_unreadable;
 use crate::stage::{Stage, all, same};
 
 /// Machines, each with one writer.
@@ -162,7 +163,7 @@ async fn restored_nightly_backup_is_the_source() {
     let into = Host::into_server(stage.pair.target.kubeconfig()).with(&["--from-directory", &nights[1]]);
     let restore =
         [&["move", "--accept", "source-may-run"][..], &pivot_scenarios::shape::WITHOUT_PLUGIN].concat();
-    into.run(&restore).await.unwrap().done().unwrap();
+    restore_unreadable(&into, &restore, &stage.pair.target).await;
     same(before, without_provider_pauses(all(&stage.pair.target, &["shop"]).await));
     stage.tidy(&["shop"]).await;
 }

@@ -34,13 +34,36 @@ async fn restore(server: &Server, dir: &Path, flags: &[&str]) {
     let refused = host.run(&[&["move"][..], &WITHOUT_PLUGIN].concat()).await.unwrap().ends_with(3).unwrap();
     assert_eq!(refused.document().unwrap()["refusals"][0]["code"], "source-may-live-on");
     let words = [&["move", "--accept", "source-may-run"][..], &WITHOUT_PLUGIN].concat();
-    let report = host.run(&words).await.unwrap().done().unwrap();
-    assert_eq!(report["outcome"], "Copied");
+    restore_unreadable(&host, &words, server).await;
     let status = host.run(&["status"]).await.unwrap().done().unwrap();
     assert_eq!(
         (status["moves"].as_array().map(Vec::len), status["leases"].as_array().map(Vec::len)),
         (Some(0), Some(0))
     );
+}
+
+/// Restores Clusters whose API servers don't exist. They stay paused until they are named.
+pub(crate) async fn restore_unreadable(host: &Host, words: &[&str], server: &Server) {
+    let stop = host.run(words).await.unwrap().ends_with(5).unwrap().document().unwrap();
+    let error = stop["message"].as_str().unwrap();
+    assert!(error.contains("its nodes can't be read"), "{error}");
+    let clusters: Vec<String> = error
+        .lines()
+        .filter_map(|line| Some(line.split_once("Cluster ")?.1.split_once(": ")?.0.to_owned()))
+        .collect();
+    let all_paused = server.dump(&["shop", "classy"]).await.unwrap().into_values().all(|object| {
+        let name = format!("{}/{}", text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
+        object["kind"] != "Cluster" || !clusters.contains(&name) || object["spec"]["paused"] == true
+    });
+    assert!(all_paused && !clusters.is_empty(), "{error}");
+    let named = clusters.iter().flat_map(|cluster| ["--unpause", cluster]);
+    let words: Vec<&str> = ["resume"].into_iter().chain(named).collect();
+    let report = host.run(&words).await.unwrap().done().unwrap();
+    assert_eq!(report["outcome"], "Copied");
+}
+
+fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -773,7 +773,7 @@ pub(crate) struct ResumeArgs {
     /// After the point of no return: finish without a source that is lost for good
     #[arg(long, help_heading = "Risks")]
     pub(crate) without_source: bool,
-    /// Unpause this Cluster: after --accept world-changed, once you have compared its machines, or if its annotation
+    /// Unpause this Cluster: after --accept world-changed or a restore, once you have compared its machines, or if its annotation
     /// pivot-host.io/undo is gone; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) unpause: Vec<String>,

@@ -67,6 +67,7 @@ impl Command<'_> {
             watcher: Arc::new(NoWatcher),
             halter: self.halter.clone(),
             parking: Default::default(),
+            workload_clusters: None,
         }
     }
 }

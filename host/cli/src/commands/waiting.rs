@@ -64,6 +64,7 @@ impl Command<'_> {
             watcher: Arc::new(NoWatcher),
             halter: self.halter.clone(),
             parking: Default::default(),
+            workload_clusters: None,
         };
         let stop = run::plan(setup).await.err().filter(Stop::passes)?;
         let Failure::Refused(refusals) = &stop.failure else { return Some(stop.to_string()) };

@@ -1,5 +1,6 @@
 //! Trees of Clusters in the states in which people look at them.
 
+mod node_differences;
 mod trouble;
 
 use std::collections::BTreeMap;

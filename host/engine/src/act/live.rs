@@ -21,7 +21,7 @@ use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::requests::listing;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
-use crate::check::existing;
+use crate::check::{existing, restored_clusters};
 
 /// The source's objects, for a committed move that continues.
 pub(crate) enum KnownObjects {
@@ -46,15 +46,22 @@ impl KnownObjects {
 ///
 /// # Errors
 ///
-/// In a recovered move, a Cluster stays paused until it is named. If any does, so does everything else but classes and named Clusters.
+/// In a recovered move, a Cluster stays paused until it is named. In a restore, a Cluster stays paused if it differs from its nodes. If
+/// any does, so does everything else but classes and the other Clusters.
 pub(crate) async fn unpause_copies(
     job: &Job,
     record: &Record,
     list: &ReleaseList,
     copied: Option<&Inventory>,
 ) -> Result<(), Failure> {
-    let left_paused = if record.is_recovered() { find_unnamed(job, list).await? } else { Vec::new() };
-    let may_run = |key: &Key| is_cluster_class(&key.group_kind) || job.is_named_to_unpause(key);
+    let differing = restored_clusters::find_differing(job, record, list).await?;
+    let left_paused = match record.is_recovered() {
+        true => find_unnamed(job, list).await?,
+        false => differing.iter().map(|paused| paused.cluster.clone()).collect(),
+    };
+    let may_run = |key: &Key| {
+        is_cluster_class(&key.group_kind) || is_cluster(&key.group_kind) && !left_paused.contains(key)
+    };
     let paused = || {
         let all = list.entries.iter().filter(|entry| entry.pausing == Pausing::Paused && !entry.used);
         all.filter(|entry| left_paused.is_empty() || may_run(&entry.key))
@@ -77,6 +84,7 @@ pub(crate) async fn unpause_copies(
     }
     match left_paused.is_empty() {
         true => Ok(()),
+        false if !differing.is_empty() => Err(Failure::RestoreDiffers(differing)),
         false => Err(Failure::LeftPaused { side: Side::Target, clusters: left_paused }),
     }
 }

@@ -32,6 +32,7 @@ use crate::base::requests::parking::Parking;
 use crate::base::requests::side::Handle;
 use crate::base::state::locks::Locks;
 use crate::base::state::records::Records;
+use crate::base::workload_clusters::WorkloadClusters;
 
 /// The parts of a run that don't change.
 pub(crate) struct Job {
@@ -46,6 +47,8 @@ pub(crate) struct Job {
     pub(crate) halter: Halter,
     pub(crate) parking: Parking,
     pub(crate) watcher: Arc<dyn Watcher>,
+    /// See [`crate::base::setup::Setup::workload_clusters`].
+    pub(crate) workload_clusters: Option<Arc<dyn WorkloadClusters>>,
     pub(crate) move_id: String,
     /// Recognises the objects of the target that this move created.
     pub(crate) copy_mark: CopyMark,

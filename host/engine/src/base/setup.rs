@@ -10,6 +10,7 @@ use crate::base::plugins::loading::Plugins;
 use crate::base::requests::halt::Halter;
 use crate::base::requests::parking::Parking;
 use crate::base::requests::side::Sides;
+use crate::base::workload_clusters::WorkloadClusters;
 
 /// The inputs of a command.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub struct Setup {
     pub halter: Halter,
     /// Lets callers have other runs work while this one waits.
     pub parking: Parking,
+    /// Connects to workload clusters, which a restore compares with their Clusters. Runs that restore nothing have none.
+    pub workload_clusters: Option<Arc<dyn WorkloadClusters>>,
 }
 
 impl Setup {

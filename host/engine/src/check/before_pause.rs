@@ -41,6 +41,7 @@ use crate::check::from_manifests;
 use crate::check::gitops::refuse_active_owners;
 use crate::check::guard::refuse_without_policies;
 use crate::check::permissions;
+use crate::check::restored_clusters::warn_of_differing;
 use crate::check::target_providers::{check_target_providers, read_inventory};
 use crate::check::unfinished_work;
 use crate::read::first_reading::FirstReads;
@@ -117,6 +118,7 @@ pub(crate) async fn check_all(
         existing,
         node,
         rules,
+        differing,
     ) = tokio::try_join!(
         of_providers,
         refuse_dependents_lost(job, snapshot),
@@ -125,6 +127,7 @@ pub(crate) async fn check_all(
         existing::find_existing(job, snapshot),
         warn_without_schedulable_node(job),
         warn_of_staying_rules(job, snapshot),
+        warn_of_differing(job, snapshot),
     )?;
     refusals.extend(providers.into_iter().chain(active));
     let (lost, lost_if_strict) = bystanders;
@@ -133,7 +136,7 @@ pub(crate) async fn check_all(
     let Existing { used, in_target, refusals: foreign, copies } = existing;
     refusals.extend(foreign.into_iter().map(|refusal| offer_namespace_map(job, &copies, refusal)));
     refusals.extend(if job.options.finish_alone { refuse_unable_agent(job) } else { None });
-    node.into_iter().chain(rules).for_each(|event| job.report(event));
+    node.into_iter().chain(rules).chain(differing).for_each(|event| job.report(event));
     // A refusal by the target's server mostly follows from the others: an older provider, a missing permission.
     if refusals.is_empty() && used.is_empty() {
         refusals.extend(unfit);

@@ -171,6 +171,11 @@ impl<'a> Situation<'a> {
             AdviceReason::LeftPaused(Side::Source) => {
                 "the source is authoritative and complete; Clusters that no command named are paused; nothing is in the target".to_owned()
             }
+            AdviceReason::LeftPaused(Side::Target) if SourceKind::from_record(record) == SourceKind::Files => {
+                "the files are as they were; the target has everything; the listed Clusters, and objects outside of Clusters, are paused \
+                 there"
+                    .to_owned()
+            }
             AdviceReason::LeftPaused(Side::Target) => {
                 "the target has everything; Clusters that no command named are paused there; the source is complete, and paused by this move".to_owned()
             }

@@ -60,7 +60,7 @@ pub(crate) fn begin_move(
     new_id: String,
     locks: Option<Arc<Locks>>,
 ) -> Result<ActiveMove, Failure> {
-    let Setup { sides: _, mut options, plugins: _, watcher, halter, parking } = setup;
+    let Setup { sides: _, mut options, plugins: _, watcher, halter, parking, workload_clusters } = setup;
     let Opened { sides, ends, kinds, records, identities, .. } = opened;
     let keeps_record = records.source.is_some() || records.target.is_some();
     let orphaned = found.as_ref().is_some_and(|found| found.orphaned);
@@ -135,6 +135,7 @@ pub(crate) fn begin_move(
         halter,
         parking,
         watcher,
+        workload_clusters,
         move_id,
         copy_mark: CopyMark::from_record(&record),
         route,

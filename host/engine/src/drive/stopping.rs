@@ -173,6 +173,7 @@ fn classify_failure(failure: &Failure) -> AdviceReason<'static> {
         Failure::Halted(Halt::LeaseLost(_)) => AdviceReason::LeaseLost,
         Failure::Undecided(_) => AdviceReason::Undecided,
         Failure::LeftPaused { side, .. } => AdviceReason::LeftPaused(*side),
+        Failure::RestoreDiffers(_) => AdviceReason::LeftPaused(Side::Target),
         Failure::UndoLost { .. } => AdviceReason::LeftPaused(Side::Source),
         Failure::MayBeImported { .. } => AdviceReason::MayBeImported,
         Failure::Refused(refusals) if refusals.iter().any(|refusal| refusal.code == IMPORT_NOT_FOUND) => {

@@ -139,6 +139,8 @@ mod simulated;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
+mod stale_backup;
+#[cfg(test)]
 mod summaries;
 #[cfg(test)]
 mod taken_over;

@@ -135,6 +135,7 @@ impl Stage {
             watcher: self.watcher.clone(),
             halter: halter(),
             parking: Default::default(),
+            workload_clusters: None,
         }
     }
 

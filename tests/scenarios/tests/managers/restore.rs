@@ -5,6 +5,7 @@ use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::observer::Side;
 use pivot_scenarios::host::Host;
 use pivot_scenarios::state::dangling;
+use serde_json::json;
 
 use super::handover::{OBJECTS, truths};
 use super::world::{NAMESPACE, World};
@@ -39,4 +40,62 @@ async fn a_lost_cluster_is_restored_from_a_directory_and_no_machine_is_replaced(
     world.scale(Side::Target, 3).await.unwrap();
     world.until_machines(Side::Target, 6).await.unwrap();
     assert_eq!(world.torn_down().unwrap(), Vec::<String>::new());
+}
+
+/// The backup is older than a scale-down and a scale-up, so that one Machine has no node, and two nodes have no Machine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stale_backups_create_and_delete_no_machine() {
+    let mut world = World::start(CLUSTER_API).await.unwrap();
+    world.fill(OBJECTS, 5).await.unwrap();
+    world.until_quiet(Side::Source).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("backup").display().to_string();
+    let host = Host::out_of(world.server(Side::Source).kubeconfig());
+    host.run(&["backup", &path, "-n", NAMESPACE]).await.unwrap().done().unwrap();
+    for (replicas, machines) in [(1, 4), (3, 6)] {
+        world.scale(Side::Source, replicas).await.unwrap();
+        world.until_machines(Side::Source, machines).await.unwrap();
+    }
+    world.until_quiet(Side::Source).await.unwrap();
+    let (nodes, torn_down) = (world.nodes().await.unwrap(), world.torn_down().unwrap());
+    world.lose_source();
+
+    let host = Host::into_server(world.server(Side::Target).kubeconfig())
+        .with(&["--from-directory", &path, "--takeover-timeout", "5m"])
+        .with_controllers();
+    let restore = ["move", "--accept", "source-may-run"];
+    let stop = host.run(&restore).await.unwrap().ends_with(5).unwrap().document().unwrap();
+    let error = stop["message"].as_str().unwrap();
+    let expected = [
+        "Cluster shop/plain: no node has the provider ID of Machine shop/",
+        "nodes of workers without a Machine: ",
+    ];
+    assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+    let restored = world.until_quiet(Side::Target).await.unwrap();
+    for object in restored.values().filter(|object| object["kind"] == "Cluster") {
+        assert_eq!(object["spec"]["paused"], true, "{object}");
+    }
+    // A second look finds no other state.
+    let again = host.run(&["resume"]).await.unwrap().ends_with(5).unwrap().document().unwrap();
+    assert_eq!(again["message"], stop["message"]);
+    let paused = world.until_quiet(Side::Target).await.unwrap();
+    assert_eq!((world.nodes().await.unwrap(), world.torn_down().unwrap()), (nodes.clone(), torn_down));
+
+    // As the guide says: the scale-down that was lost is made up for, of the Machine whose node is gone.
+    let lost = paused.iter().filter(|(key, object)| {
+        let id = object["spec"]["providerID"].as_str();
+        key.kind == "Machine" && id.is_some_and(|id| !nodes.keys().any(|node| id.ends_with(node.as_str())))
+    });
+    let [(lost, _)] = lost.collect::<Vec<_>>()[..] else { panic!("{error}") };
+    let mark = json!({"metadata": {"annotations": {"cluster.x-k8s.io/delete-machine": "true"}}});
+    world.patch(Side::Target, "Machine.cluster.x-k8s.io", &lost.name, mark).await.unwrap();
+    world.scale(Side::Target, 1).await.unwrap();
+    host.run(&["resume", "--unpause", "shop/plain", "--unpause", "shop/classy"])
+        .await
+        .unwrap()
+        .done()
+        .unwrap();
+    world.until_machines(Side::Target, 4).await.unwrap();
+    world.until_quiet(Side::Target).await.unwrap();
+    assert_eq!(world.nodes().await.unwrap(), nodes);
 }

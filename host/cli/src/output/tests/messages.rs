@@ -326,6 +326,15 @@ fn failures() -> String {
             clusters: vec![capi("Cluster", "edge")],
         },
         Failure::LeftPaused { side: Side::Source, clusters: vec![capi("Cluster", "edge")] },
+        Failure::RestoreDiffers(
+            [true, false]
+                .map(|can_be_named| pivot_engine::PausedCluster {
+                    cluster: capi("Cluster", "edge"),
+                    reasons: vec!["no node has the provider ID of Machine ns/m".into(), "another".into()],
+                    can_be_named,
+                })
+                .into(),
+        ),
         Failure::UndoLost { clusters: vec![capi("Cluster", "edge")] },
         Failure::Unsettled(vec![HeldObject { object: machine(), why: "it keeps changing".into() }]),
         Failure::Bug("no step 7".into()),
@@ -393,6 +402,7 @@ fn name(failure: &Failure) -> &'static str {
         Failure::NotTakenOver(_) => "NotTakenOver",
         Failure::StoppedBeforeRelease => "StoppedBeforeRelease",
         Failure::LeftPaused { .. } => "LeftPaused",
+        Failure::RestoreDiffers(_) => "RestoreDiffers",
         Failure::SourcePaused { .. } => "SourcePaused",
         Failure::UndoLost { .. } => "UndoLost",
         Failure::Unsettled(_) => "Unsettled",

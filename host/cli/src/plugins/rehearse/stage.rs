@@ -71,6 +71,7 @@ impl Scene {
             watcher,
             halter: Halter::default(),
             parking: Default::default(),
+            workload_clusters: None,
         };
         let result = tokio::select! {
             // The first turn comes before the move.

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::base::events::Awaited;
 use crate::base::outcome::one_sided::OneSidedMove;
+use crate::base::outcome::restored_cluster::PausedCluster;
 use crate::base::plugins::hooks::HookError;
 use crate::base::requests::halt::Halt;
 
@@ -238,6 +239,8 @@ pub enum Failure {
         /// The Clusters, by their names in the source.
         clusters: Vec<Key>,
     },
+    /// The backup was restored, and these Clusters stay paused: their machines may have changed since.
+    RestoreDiffers(Vec<PausedCluster>),
     /// The move was rolled back, except for these Clusters of the source. They are paused, without the annotation that undoes it.
     UndoLost {
         /// The Clusters.
@@ -315,6 +318,13 @@ impl Failure {
                 );
                 list_items(&head, clusters.iter().map(ToString::to_string).collect(), most)
             }
+            Self::RestoreDiffers(clusters) => {
+                let head = "the copies are in the target, and these Clusters stay paused there, because their machines may have \
+                            changed since the backup:";
+                let line =
+                    |paused: &PausedCluster| format!("{}: {}", paused.cluster, paused.reasons.join("; "));
+                list_items(head, clusters.iter().map(line).collect(), most)
+            }
             Self::UndoLost { clusters } => {
                 let head = "these Clusters are still paused in the source, without the annotation that undoes a pause of the move: \
                             somebody removed it, or paused them since:";
@@ -369,6 +379,7 @@ impl fmt::Display for Failure {
             | Self::NotTakenOver(_)
             | Self::Gate(_)
             | Self::LeftPaused { .. }
+            | Self::RestoreDiffers(_)
             | Self::UndoLost { .. }
             | Self::Undecided(_)
             | Self::Unsettled(_) => f.write_str(&self.first_lines()),

@@ -8,10 +8,18 @@ use pivot_core::plugins::hooks::Hook;
 
 use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::one_sided::OneSidedMove;
+use crate::base::outcome::restored_cluster::PausedCluster;
 
 /// Remedy for Clusters that run in the target without the mark of their move.
 const EXPLAIN_UNMARKED: &str = "find out which tool made these Clusters, or removed the mark. Compare all that belongs to them with the source. \
                                 Restore neither side from a backup";
+
+/// Remedy for restored Clusters that differ from their nodes.
+const CORRECT_COPIES: &str =
+    "correct the paused copies, or make the nodes readable, and resume: each Cluster is compared again";
+/// Remedy for a restored control plane with a node that the backup doesn't know.
+const EXPLAIN_CONTROL_PLANE: &str = "a control plane with a node without a Machine stays paused: its provider would remove that member of etcd. \
+                                     Restore a backup that has the Machine";
 
 /// Returns alternative remedies for a failure.
 pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
@@ -80,6 +88,7 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
             .map(|cluster| Remedy::NameComparedCluster { cluster: cluster.clone() })
             .into_iter()
             .collect(),
+        (Failure::RestoreDiffers(clusters), _) => remedies_for_restore(clusters),
         (Failure::UndoLost { clusters }, _) => clusters
             .first()
             .map(|cluster| Remedy::NameClusterToUnpause { cluster: cluster.clone() })
@@ -92,6 +101,16 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
         }
         _ => Vec::new(),
     }
+}
+
+fn remedies_for_restore(clusters: &[PausedCluster]) -> Vec<Remedy> {
+    let mut remedies = vec![CORRECT_COPIES.into()];
+    if clusters.iter().any(|cluster| !cluster.can_be_named) {
+        remedies.push(EXPLAIN_CONTROL_PLANE.into());
+    }
+    let named = clusters.iter().find(|cluster| cluster.can_be_named);
+    remedies.extend(named.map(|named| Remedy::NameComparedCluster { cluster: named.cluster.clone() }));
+    remedies
 }
 
 fn remedies_for_hook(plugin: String, hook: Hook, exit: Exit) -> Vec<Remedy> {

@@ -1,0 +1,187 @@
+//! Compares the Machines of a restored Cluster with the nodes of its workload cluster.
+//!
+//! A backup may be older than the machines that it describes. If controllers reconcile such a Cluster, they create or delete machines.
+//! A Machine and its node have the same provider ID.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::body::Body;
+use super::conditions::text_field;
+use super::members::{Members, is_controlled_by, is_of_control_plane};
+use super::references::{CONTROL_PLANE, parse_reference};
+use crate::messages::refusal::some_of;
+use crate::messages::safe_text::to_line;
+use crate::objects::names::GROUP_CLUSTER;
+use crate::{GroupKind, Key, Object};
+
+/// Path of the provider ID of nodes and Machines.
+const PROVIDER_ID: &str = "/spec/providerID";
+/// Path of the number of replicas that an object wants.
+const REPLICAS: &str = "/spec/replicas";
+/// Labels of the nodes of a control plane, with any value.
+const CONTROL_PLANE_NODE: [&str; 2] =
+    ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
+/// Label with the name that the Cluster's topology gives to a MachineDeployment and its Machines.
+const LABEL_TOPOLOGY: &str = "topology.cluster.x-k8s.io/deployment-name";
+/// Number of names that a line lists.
+const MAX_NAMES: usize = 5;
+/// Length of the longest name of a node that is printed, in bytes.
+const MAX_NODE_NAME: usize = 253;
+
+/// Differences between the Machines of a Cluster and the nodes of its workload cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeDifferences {
+    /// Machines and MachinePools with a provider ID that no node has.
+    lost: Vec<Key>,
+    /// Machines without a provider ID.
+    unprovisioned: Vec<Key>,
+    /// Names of the control plane's nodes that no Machine has.
+    unknown_control_plane: Vec<String>,
+    /// Names of the other nodes that no Machine has.
+    unknown_workers: Vec<String>,
+    /// Numbers of replicas that differ from the number of Machines, in words.
+    replicas: Vec<String>,
+}
+
+impl NodeDifferences {
+    /// Returns true if the Cluster is as its nodes are.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns true if the control plane has a node without a Machine. Its provider would remove that member of etcd.
+    pub fn has_unknown_control_plane(&self) -> bool {
+        !self.unknown_control_plane.is_empty()
+    }
+
+    /// Describes the differences, one a line.
+    pub fn lines(&self) -> Vec<String> {
+        let described = [
+            ("no node has the provider ID of", names(&self.lost)),
+            ("no provider ID yet:", names(&self.unprovisioned)),
+            ("nodes of the control plane without a Machine:", names(&self.unknown_control_plane)),
+            ("nodes of workers without a Machine:", names(&self.unknown_workers)),
+        ];
+        let described = described.into_iter().filter_map(|(what, names)| Some(format!("{what} {}", names?)));
+        described.chain(self.replicas.iter().cloned()).collect()
+    }
+}
+
+fn names<T: std::fmt::Display>(items: &[T]) -> Option<String> {
+    (!items.is_empty()).then(|| some_of(items, MAX_NAMES))
+}
+
+/// Returns the key of a Cluster's control plane, if the Cluster refers to one.
+pub fn find_control_plane(cluster: &Object) -> Option<Key> {
+    parse_reference(&Body::new(cluster), CONTROL_PLANE)
+}
+
+/// Returns the provider IDs of all Machines and MachinePools of a backup.
+pub fn find_provider_ids(objects: &[Object]) -> BTreeSet<String> {
+    let owners = ["Machine", "MachinePool"].map(|kind| GroupKind::new(GROUP_CLUSTER, kind));
+    let bodies = objects.iter().filter(|object| owners.contains(&object.kind.group_kind)).map(Body::new);
+    bodies.flat_map(|body| provider_ids(&body).into_iter().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// The objects that a Cluster is compared with.
+#[derive(Clone, Copy)]
+pub struct ComparedCluster<'a> {
+    /// Key of the Cluster.
+    pub cluster: &'a Key,
+    /// Objects of the Cluster's namespace: at least its own of [`needed_kinds`](super::needed_kinds).
+    pub objects: &'a [Object],
+    /// Control plane of the Cluster, if it was read.
+    pub control_plane: Option<&'a Object>,
+    /// Provider IDs of the backup. Nodes of other Clusters can be in the same workload cluster.
+    pub known_ids: &'a BTreeSet<String>,
+}
+
+impl ComparedCluster<'_> {
+    /// Compares the Cluster's Machines with the nodes of its workload cluster.
+    pub fn compare_with_nodes(&self, nodes: &[Object]) -> NodeDifferences {
+        let members = Members::from_objects(self.objects, self.cluster);
+        let mut found = NodeDifferences::default();
+        let nodes: Vec<Body<'_>> = nodes.iter().map(Body::new).collect();
+        let of_nodes: BTreeSet<&str> = nodes.iter().filter_map(|node| node.text(PROVIDER_ID)).collect();
+        for owner in members.machines.iter().chain(&members.pools) {
+            let ids = provider_ids(owner);
+            let is_lost = ids.iter().any(|id| !of_nodes.contains(id));
+            if is_lost {
+                found.lost.push(owner.object.key());
+            } else if ids.is_empty() && owner.number("/spec/replicas") != Some(0) {
+                found.unprovisioned.push(owner.object.key());
+            }
+        }
+        for node in nodes {
+            if node.text(PROVIDER_ID).is_some_and(|id| self.known_ids.contains(id)) {
+                continue;
+            }
+            let name = to_line(&node.object.meta.name, MAX_NODE_NAME);
+            match CONTROL_PLANE_NODE.iter().any(|label| node.object.meta.has_label(label)) {
+                true => found.unknown_control_plane.push(name),
+                false => found.unknown_workers.push(name),
+            }
+        }
+        found.replicas = self.compare_replicas(&members);
+        found
+    }
+
+    /// Describes each owner of Machines that wants more or fewer replicas than it has Machines.
+    fn compare_replicas(&self, members: &Members<'_>) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut compare = |owner: String, wanted: Option<i64>, has: usize| {
+            let Some(wanted) = wanted.filter(|wanted| usize::try_from(*wanted) != Ok(has)) else { return };
+            found.push(format!("{owner} wants {}, and has {has} in the backup", count_text(wanted)));
+        };
+        let count_machines = |owner: &Body<'_>| {
+            members.machines.iter().filter(|machine| is_controlled_by(machine, owner)).count()
+        };
+        for pool in &members.pools {
+            compare(pool.object.key().to_string(), pool.number(REPLICAS), provider_ids(pool).len());
+        }
+        for set in &members.sets {
+            compare(set.object.key().to_string(), set.number(REPLICAS), count_machines(set));
+        }
+        for deployment in &members.deployments {
+            let sets = members.sets.iter().filter(|set| is_controlled_by(set, deployment));
+            let machines = sets.map(count_machines).sum();
+            compare(deployment.object.key().to_string(), deployment.number(REPLICAS), machines);
+        }
+        // A hosted control plane has replicas, and no Machines.
+        let control_plane = members.machines.iter().filter(|machine| is_of_control_plane(machine)).count();
+        let provider = self.control_plane.filter(|_| control_plane > 0).map(Body::new);
+        if let Some(provider) = provider {
+            compare(provider.object.key().to_string(), provider.number(REPLICAS), control_plane);
+        }
+        let Some(body) = &members.cluster else { return found };
+        let topology = format!("the topology of {}", self.cluster);
+        if control_plane > 0 {
+            let wanted = body.number("/spec/topology/controlPlane/replicas");
+            compare(format!("the control plane in {topology}"), wanted, control_plane);
+        }
+        let parts = body.field("/spec/topology/workers/machineDeployments").and_then(Value::as_array);
+        for part in parts.into_iter().flatten() {
+            let name = text_field(part, "name").unwrap_or_default();
+            let is_of_part = |machine: &&Body<'_>| {
+                machine.object.meta.labels.get(LABEL_TOPOLOGY).is_some_and(|label| label == name)
+            };
+            let machines = members.machines.iter().filter(is_of_part).count();
+            let owner = format!("MachineDeployment {} in {topology}", to_line(name, MAX_NODE_NAME));
+            compare(owner, part.get("replicas").and_then(Value::as_i64), machines);
+        }
+        found
+    }
+}
+
+/// Returns the provider IDs of a Machine or a MachinePool.
+fn provider_ids<'b>(owner: &'b Body<'_>) -> Vec<&'b str> {
+    let list = owner.field("/spec/providerIDList").and_then(Value::as_array);
+    let list = list.into_iter().flatten().filter_map(Value::as_str);
+    owner.text(PROVIDER_ID).into_iter().chain(list).collect()
+}
+
+fn count_text(wanted: i64) -> String {
+    if wanted == 1 { "1 replica".to_owned() } else { format!("{wanted} replicas") }
+}

@@ -1,0 +1,14 @@
+//! A Cluster that a restore left paused.
+
+use pivot_core::Key;
+
+/// A Cluster that a restore left paused, because its machines may have changed since the backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PausedCluster {
+    /// The Cluster, by its name in the source.
+    pub cluster: Key,
+    /// Differences from its nodes, or the reason why they can't be read.
+    pub reasons: Vec<String>,
+    /// Whether the Cluster is unpaused if a user names it. False if its control plane has a node without a Machine.
+    pub can_be_named: bool,
+}

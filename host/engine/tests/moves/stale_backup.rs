@@ -1,0 +1,189 @@
+//! A backup that is older than the machines that it describes: nothing runs in the target that would create or delete machines.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::{Kind, KindLabels, Object, Side};
+use pivot_engine::{Event, Exit, Failure, Next, PausedCluster, Setup, Stop, Watcher, WorkloadClusters};
+use serde_json::json;
+
+use crate::crash::{at_every_write, nothing_of_ours};
+use crate::importing::{exported, importing};
+use crate::recovered::{is_paused, other, two_clusters};
+use crate::restored::cluster;
+use crate::run::{self, With};
+use crate::stage::{CLUSTERS, INFRA, Stage, key, kind, picture};
+
+/// Workload clusters that answer with these nodes, or not at all.
+struct Nodes(Mutex<Result<Vec<Object>, String>>);
+
+impl Nodes {
+    /// Workers with the provider IDs of Machines, and a node of the control plane if it is named `cp`.
+    fn named(names: &[&str]) -> Arc<Self> {
+        let kind = Arc::new(Kind { namespaced: false, ..kind("", "Node", "nodes", KindLabels::default()) });
+        let node = |name: &&str| {
+            let labels =
+                if *name == "cp" { json!({"node-role.kubernetes.io/control-plane": ""}) } else { json!({}) };
+            let body = json!({"metadata": {"name": name, "labels": labels}, "spec": {"providerID": format!("lab://{name}")}});
+            Object::from_value(kind.clone(), &body).unwrap()
+        };
+        Arc::new(Self(Mutex::new(Ok(names.iter().map(node).collect()))))
+    }
+
+    fn silent() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Err("no route to host".into()))))
+    }
+}
+
+#[async_trait]
+impl WorkloadClusters for Nodes {
+    async fn list_nodes(&self, kubeconfig: Object) -> Result<Vec<Object>, String> {
+        assert_eq!(kubeconfig.meta.name, "c-kubeconfig");
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[derive(Default)]
+struct Warnings(Mutex<Vec<String>>);
+
+impl Watcher for Warnings {
+    fn event(&self, event: Event) {
+        if let Event::Warning { code, text, .. } = event
+            && code == "machines-changed"
+        {
+            self.0.lock().unwrap().push(text);
+        }
+    }
+}
+
+/// A backup of a Cluster with two Machines.
+async fn backup(stage: Stage) -> tempfile::TempDir {
+    for name in ["m0", "m1"] {
+        let provided = |body: &mut serde_json::Value| {
+            body["spec"] = json!({"clusterName": "c", "providerID": format!("lab://{name}")});
+        };
+        stage.source.edit(&key(CLUSTERS, "Machine", name), provided).unwrap();
+    }
+    exported(&stage).await
+}
+
+fn restoring(stage: &Stage, dir: &Path, nodes: &Arc<Nodes>) -> Setup {
+    Setup { workload_clusters: Some(nodes.clone()), ..importing(stage, dir) }
+}
+
+fn left_paused(stop: &Stop) -> &[PausedCluster] {
+    match &stop.failure {
+        Failure::RestoreDiffers(clusters) => clusters,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn current_backups_run_after_a_restore() {
+    let dir = backup(Stage::new()).await;
+    let stage = Stage::empty();
+    run::start(restoring(&stage, dir.path(), &Nodes::named(&["m0", "m1"]))).await.unwrap();
+    assert!(!is_paused(&stage.target, &cluster()) && nothing_of_ours(&stage.target));
+}
+
+#[tokio::test(start_paused = true)]
+async fn differing_clusters_stay_paused_until_corrected() {
+    let dir = backup(Stage::new()).await;
+    for (nodes, reason) in [
+        (Nodes::named(&["m0"]), "no node has the provider ID of Machine ns/m1"),
+        (Nodes::named(&["m0", "m1", "m2"]), "nodes of workers without a Machine: m2"),
+        (Nodes::silent(), "its nodes can't be read: no route to host"),
+    ] {
+        let stage = Stage::empty();
+        let warnings = Arc::new(Warnings::default());
+        let setup = Setup { watcher: warnings.clone(), ..restoring(&stage, dir.path(), &nodes) };
+        run::plan(setup).await.unwrap();
+        assert_eq!(*warnings.0.lock().unwrap(), [format!("Cluster ns/c will stay paused: {reason}")]);
+        let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+        assert_eq!(
+            (stop.exit, stop.next.as_slice()),
+            (Exit::PastCommit, [Next::Resume].as_slice()),
+            "{stop}"
+        );
+        let expected = PausedCluster { cluster: cluster(), reasons: vec![reason.into()], can_be_named: true };
+        assert_eq!(left_paused(&stop), [expected]);
+        assert!(
+            stop.state.contains("the listed Clusters, and objects outside of Clusters, are paused"),
+            "{}",
+            stop.state
+        );
+        assert_eq!(stop.remedies().last(), Some(&Remedy::NameComparedCluster { cluster: cluster() }));
+        let pool = stage.target.body(&key(INFRA, "Pool", "p")).unwrap().to_string();
+        assert!(is_paused(&stage.target, &cluster()) && pool.contains("pivot-host.io/undo"));
+
+        let corrected = Nodes::named(&["m0", "m1"]);
+        run::resume(restoring(&stage, dir.path(), &corrected)).await.unwrap();
+        assert!(!is_paused(&stage.target, &cluster()) && nothing_of_ours(&stage.target));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn named_clusters_run_unless_etcd_is_in_danger() {
+    let dir = backup(Stage::new()).await;
+    for (nodes, runs) in [(Nodes::named(&["m0", "m1", "cp"]), false), (Nodes::named(&["m0"]), true)] {
+        let stage = Stage::empty();
+        let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+        assert_eq!(left_paused(&stop)[0].can_be_named, runs);
+        let named = With::unpause(restoring(&stage, dir.path(), &nodes), &[&cluster()]);
+        assert_eq!(run::resume(named).await.is_ok(), runs);
+        assert_eq!(is_paused(&stage.target, &cluster()), !runs);
+    }
+}
+
+/// The files may be gone by then.
+#[tokio::test(start_paused = true)]
+async fn restores_without_their_files_compare_too() {
+    let dir = backup(Stage::new()).await;
+    let (stage, nodes) = (Stage::empty(), Nodes::named(&["m0"]));
+    run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    let mut setup = restoring(&stage, dir.path(), &nodes);
+    setup.options.scope.accept = Default::default();
+    let stop = run::resume(With::absent(Side::Source, setup.clone())).await.unwrap_err();
+    assert_eq!(left_paused(&stop)[0].cluster, cluster());
+    *nodes.0.lock().unwrap() = Nodes::named(&["m0", "m1"]).0.lock().unwrap().clone();
+    run::resume(With::absent(Side::Source, setup)).await.unwrap();
+    assert!(!is_paused(&stage.target, &cluster()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_clusters_run_beside_differing_ones() {
+    let dir = backup(two_clusters()).await;
+    let (stage, nodes) = (Stage::empty(), Nodes::named(&["m0", "m1"]));
+    let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    let [stays] = left_paused(&stop) else { panic!("{stop}") };
+    assert_eq!(stays.cluster, other());
+    assert_eq!(stays.reasons, ["its nodes can't be read without Secret ns/d-kubeconfig"]);
+    assert!(!is_paused(&stage.target, &cluster()) && is_paused(&stage.target, &other()));
+    run::resume(With::unpause(restoring(&stage, dir.path(), &nodes), &[&other()])).await.unwrap();
+    assert!(!is_paused(&stage.target, &other()) && nothing_of_ours(&stage.target));
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_restores_unpause_no_differing_cluster() {
+    let dir = backup(Stage::new()).await;
+    let whole = Stage::empty();
+    run::start(importing(&whole, dir.path())).await.unwrap();
+    let target = picture(&whole.target);
+    let nodes = Nodes::named(&["m0"]);
+    let deaths = at_every_write(
+        async || (Stage::empty(), ()),
+        async |stage, ()| drop(run::start(restoring(stage, dir.path(), &nodes)).await),
+        async |stage, (), at| {
+            let stop = run::start(restoring(stage, dir.path(), &nodes)).await.unwrap_err();
+            assert_eq!(left_paused(&stop)[0].cluster, cluster(), "{at}");
+            assert!(is_paused(&stage.target, &cluster()), "{at}");
+            let named = With::unpause(restoring(stage, dir.path(), &nodes), &[&cluster()]);
+            run::resume(named).await.unwrap();
+            assert_eq!(picture(&stage.target), target, "{at}");
+        },
+    )
+    .await;
+    assert!(deaths > 20, "{deaths}");
+}
