@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pivot_core::messages::grouping::{format_number, plural_kind};
+use pivot_core::messages::refusal::Refusal;
 use pivot_core::plan::Plan;
-use pivot_core::records::saved_plan::SavedPlan;
+use pivot_core::records::saved_plan::{SavedPlan, SavedRefusal};
 use pivot_core::{GroupKind, Key};
 
 use super::lines;
@@ -61,11 +62,11 @@ impl Row<'_> {
 pub(super) fn cluster_rows(plan: &Plan, reported: &Reported, all: bool) -> Text {
     let copied = plan.steps.iter().map(|step| (&step.key, step.cluster.as_ref()));
     let mut rows = ClusterRows::from_objects(copied);
-    for refusal in &plan.refusals {
-        rows.add_problem(refusal.object.iter().chain(&refusal.others));
+    for group in Refusal::group_similar(&plan.refusals) {
+        rows.add_problem(Refusal::objects_of_group(&group));
     }
-    for (cluster, stops) in reported.stops_by_cluster(plan) {
-        rows.rows.entry(cluster).or_default().problems += stops;
+    for group in reported.stop_groups() {
+        rows.add_problem(group.objects.iter().copied());
     }
     rows.into_table(all)
 }
@@ -74,8 +75,8 @@ pub(super) fn cluster_rows(plan: &Plan, reported: &Reported, all: bool) -> Text 
 pub(super) fn saved_cluster_rows(plan: &SavedPlan, all: bool) -> Text {
     let copied = plan.steps.iter().map(|step| (&step.object, step.cluster.as_ref()));
     let mut rows = ClusterRows::from_objects(copied);
-    for refusal in &plan.refusals {
-        rows.add_problem(refusal.objects.iter());
+    for group in SavedRefusal::group_similar(&plan.refusals) {
+        rows.add_problem(group.items.iter().flat_map(|refusal| &refusal.objects));
     }
     rows.into_table(all)
 }

@@ -70,7 +70,7 @@ pub(crate) fn diagnosis_text(plan: &Plan, cluster: &str, reported: &Reported, al
     text.append(cluster_rows(plan, reported, all));
     text.append(findings_text(plan, reported, all));
     text.gap();
-    text.add_line(match count_problems(plan, &reported.stop_lines(false)) {
+    text.add_line(match count_problems(plan, reported) {
         0 => {
             let more = reported.in_short().map(|more| format!("; {more}")).unwrap_or_default();
             format!("No problems{more}. A plan checks the target, too.")

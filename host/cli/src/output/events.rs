@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use pivot_core::discovery::implicit_links::is_cluster;
-use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_number, group_items};
+use pivot_core::messages::grouping::{Group, MAX_LISTED_NAMES, format_number, group_items};
 use pivot_core::messages::refusal::some_of;
 use pivot_core::messages::risk::Risk;
 use pivot_core::plugins::hooks::Severity;
@@ -80,7 +80,7 @@ pub(super) fn event_line(event: &Event, (source, target): (&str, &str)) -> Strin
         }
         Event::Object { verb, object, side, .. } => format!("{} {object} in the {side}", done_word(*verb)),
         Event::Finding { .. } | Event::Note { .. } | Event::Warning { .. } => {
-            grouped_lines([event]).into_iter().map(|(_, line)| line).collect()
+            grouped_lines([event], MAX_LISTED_NAMES).into_iter().map(|(_, line)| line).collect()
         }
         Event::Waiting { awaited, more, seconds_left } => {
             let mut lines = Awaited::lines(awaited, MAX_LISTED_NAMES);
@@ -126,16 +126,24 @@ pub(super) fn risk_line(code: Risk, kinds: &[GroupKind]) -> String {
     format!("{} ({code}{kinds})", code.summary())
 }
 
-/// Notes, warnings and findings: one line for all that say the same about objects of one kind.
-pub(super) fn grouped_lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<(&'a Event, String)> {
-    let groups = group_items(events, |event| {
+/// Groups notes, warnings and findings that say the same about objects of one kind. Terminals and pages show these groups, and count
+/// them.
+pub(super) fn group_events<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<Group<'a, Event>> {
+    group_items(events, |event| {
         let MessageParts { head, object, text, remedy } = message_parts(event);
         (object, vec![head, text.to_owned(), remedy])
-    });
-    let lines = groups.into_iter().map(|group| {
+    })
+}
+
+/// Notes, warnings and findings: one line for each group, with the names of at most `most` objects.
+pub(super) fn grouped_lines<'a>(
+    events: impl IntoIterator<Item = &'a Event>,
+    most: usize,
+) -> Vec<(&'a Event, String)> {
+    let lines = group_events(events).into_iter().map(|group| {
         let MessageParts { head, text, remedy, .. } = message_parts(group.first);
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
-        (group.first, format!("{head}{}{remedy}", group.line(text, MAX_LISTED_NAMES)))
+        (group.first, format!("{head}{}{remedy}", group.line(text, most)))
     });
     lines.collect()
 }
@@ -155,14 +163,14 @@ const NAME_TO_UNPAUSE: &str = "if it is to run, name it: resume with --unpause N
 const COPY_DRAIN_RULES: &str = "copy them, too: --also-copy MachineDrainRule.cluster.x-k8s.io";
 
 /// The text of a note, a warning or a finding.
-struct MessageParts<'a> {
+pub(super) struct MessageParts<'a> {
     head: String,
     object: Option<&'a Key>,
-    text: &'a str,
-    remedy: String,
+    pub(super) text: &'a str,
+    pub(super) remedy: String,
 }
 
-fn message_parts(event: &Event) -> MessageParts<'_> {
+pub(super) fn message_parts(event: &Event) -> MessageParts<'_> {
     match event {
         Event::Finding { plugin, severity, object, text, remedy, .. } => {
             let note = if *severity == Severity::Note { "note: " } else { "" };

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pivot_core::messages::grouping::{Group, MAX_LISTED_NAMES, group_items};
+use pivot_core::plan::Note;
 use pivot_engine::Event;
 
 use super::events::{self, Level};
@@ -33,7 +35,7 @@ impl Messages {
         let open = std::mem::take(&mut self.open);
         let mut sorts: BTreeMap<(Level, &str), usize> = BTreeMap::new();
         let mut lines = Vec::new();
-        for (event, line) in events::grouped_lines(&open) {
+        for (event, line) in events::grouped_lines(&open, MAX_LISTED_NAMES) {
             let level = events::event_level(event);
             let seen = sorts.entry((level, events::event_code(event))).or_default();
             *seen += 1;
@@ -48,6 +50,11 @@ impl Messages {
         }
         lines
     }
+}
+
+/// Groups a plan's warnings or notes that say the same about objects of one kind.
+pub(super) fn group_notes(notes: &[Note]) -> Vec<Group<'_, Note>> {
+    group_items(notes, |note| (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()]))
 }
 
 /// Counts the notes with this code that are not shown.

@@ -12,14 +12,16 @@ use pivot_engine::MoveStatus;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::happened::{ReportedFinding, ReportedRisk};
+use super::happened::ReportedRisk;
 use super::move_report::MoveReport;
 use super::reported::Reported;
 use super::saved::{SavedVerdict, describe_plugins, judge_saved_plan};
 use super::verdict::PlanVerdict;
 use super::{status, text};
-use content::{Content, Said, UnderWay};
+pub(super) use cards::Cards;
+use content::{Content, UnderWay};
 
+mod cards;
 mod content;
 
 const PAGE: &str = include_str!("page/page.html");
@@ -70,14 +72,26 @@ impl PlanPage<'_> {
         let notes = self.plan.notes.iter().map(|note| (note.code.as_ref(), note.object.as_ref()));
         let plan = Some(Content::from_plan(self.plan, notes, moves));
         let Self { files, reported, failed: message, .. } = *self;
-        let (accepted, findings) = (reported.accepted_risks(), reported.findings());
-        let warnings = reported.warnings().into_iter().map(Said::from).collect();
-        fill_template(&Shown { head, files, plan, accepted, warnings, findings, report: None, message })
+        let cards = Cards::from_run(&self.plan.refusals, &self.plan.notes, reported);
+        fill_template(&Shown {
+            head,
+            files,
+            plan,
+            accepted: reported.accepted_risks(),
+            cards,
+            report: None,
+            message,
+        })
     }
 }
 
 /// The page of a move that ended, or stopped. A plan is part of it if the run made one.
-pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &[String]) -> String {
+pub(super) fn of_report(
+    report: &MoveReport<'_>,
+    plan: Option<&Plan>,
+    cards: Cards,
+    message: &[String],
+) -> String {
     let (sign, text) = report.verdict();
     let facts = vec![
         ("Move", report.move_id.unwrap_or_default().to_owned()),
@@ -106,10 +120,9 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
         head,
         files: report.files,
         plan: plan.map(|plan| Content::from_plan(plan, notes, Vec::new())),
-        // The report has these three.
+        // The report has them.
         accepted: Vec::new(),
-        warnings: Vec::new(),
-        findings: Vec::new(),
+        cards,
         report: Some(report),
         message,
     })
@@ -117,7 +130,7 @@ pub(super) fn of_report(report: &MoveReport<'_>, plan: Option<&Plan>, message: &
 
 /// The page of a saved plan; `file` is its name.
 pub(crate) fn saved_plan_page(plan: &SavedPlan, file: &str) -> String {
-    let SavedPlan { source, target, decisions, warnings, .. } = plan;
+    let SavedPlan { source, target, decisions, .. } = plan;
     let SavedVerdict { sign, text, accepted, pause, command } = judge_saved_plan(plan, file);
     let facts = vec![
         ("What", decisions.scope.to_string()),
@@ -147,8 +160,7 @@ pub(crate) fn saved_plan_page(plan: &SavedPlan, file: &str) -> String {
         files,
         plan: Some(Content::from_saved_plan(plan)),
         accepted,
-        warnings: warnings.iter().map(Said::from).collect(),
-        findings: Vec::new(),
+        cards: Cards::from_saved_plan(plan),
         report: None,
         message: &[],
     })
@@ -195,11 +207,7 @@ struct Shown<'a> {
     /// Risks that the user of a plan accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     accepted: Vec<ReportedRisk>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<Said>,
-    /// Findings of plugins while a plan was made.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    findings: Vec<ReportedFinding>,
+    cards: Cards,
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'a MoveReport<'a>>,
     /// Failure, line by line.

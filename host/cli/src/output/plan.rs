@@ -63,12 +63,11 @@ pub(super) fn findings_text(plan: &Plan, reported: &Reported, all: bool) -> Text
         note_lines(plan, all).iter().for_each(|note| text.add_line(format!("  - {note}")));
     }
     text.append(reported.to_text(all));
-    let stops = reported.stop_lines(all);
-    let problems = count_problems(plan, &stops);
+    let problems = count_problems(plan, reported);
     if problems > 0 {
         text.gap();
         text.add_line(format!("Problems ({problems}):"));
-        stops.iter().for_each(|line| text.add_line(format!("  - {line}")));
+        reported.stop_lines(all).iter().for_each(|line| text.add_line(format!("  - {line}")));
         text.append(refusal_lines(&plan.refusals, all));
     }
     text
@@ -87,9 +86,7 @@ pub(super) fn note_lines(plan: &Plan, all: bool) -> Vec<String> {
     }
     let mut sorts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut lines = Vec::new();
-    for group in group_items(&plan.notes, |note| {
-        (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()])
-    }) {
+    for group in messages::group_notes(&plan.notes) {
         let seen = sorts.entry(&group.first.code).or_default();
         *seen += 1;
         if *seen <= messages::NOTES {

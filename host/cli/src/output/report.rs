@@ -12,6 +12,8 @@ use serde_json::Value;
 use super::document::Document;
 use super::happened::{EventHistory, Rate};
 use super::move_report::{MoveReport, Planned, Throttled};
+use super::page::Cards;
+use super::reported::Reported;
 use super::{Progress, current_time, lock_mutex, page, text};
 
 /// Collects events, and passes them on.
@@ -19,6 +21,8 @@ pub(crate) struct Recorder {
     began: Instant,
     at: String,
     seen: Mutex<EventHistory>,
+    /// Events that a page shows in cards.
+    reported: Mutex<Reported>,
     /// Another listener, once both sides are open.
     progress: Mutex<Option<Arc<Progress>>>,
     sides: Mutex<(String, String)>,
@@ -45,6 +49,7 @@ impl Recorder {
             began: Instant::now(),
             at: current_time(),
             seen: Mutex::default(),
+            reported: Mutex::default(),
             progress: Mutex::default(),
             sides: Mutex::default(),
         })
@@ -93,7 +98,9 @@ impl Recorder {
         };
         if page {
             let plan = plan.as_deref().map(|plan| Plan { refusals: ending.refusals.clone(), ..plan.clone() });
-            return page::of_report(&report, plan.as_ref(), &ending.message);
+            let reported = lock_mutex(&self.reported);
+            let cards = Cards::from_run(&ending.refusals, &reported.notes(), &reported);
+            return page::of_report(&report, plan.as_ref(), cards, &ending.message);
         }
         // A plan that can be made is written as a plan. Otherwise there is only the error.
         let json = match command {
@@ -112,6 +119,7 @@ impl Recorder {
 impl Watcher for Recorder {
     fn event(&self, event: Event) {
         lock_mutex(&self.seen).record(self.elapsed(), &event);
+        lock_mutex(&self.reported).keep_event(&event);
         let progress = lock_mutex(&self.progress).clone();
         if let Some(progress) = progress {
             progress.event(event);

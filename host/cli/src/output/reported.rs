@@ -1,10 +1,9 @@
 //! Accepted risks, notes, warnings and plugin findings of a run. A plan shows them with its result, since whoever approves the plan
 //! has no log of the run.
 
-use std::collections::BTreeMap;
-
 use pivot_core::Key;
-use pivot_core::plan::{Note, Plan};
+use pivot_core::messages::grouping::Group;
+use pivot_core::plan::Note;
 use pivot_core::plugins::hooks::Severity;
 use pivot_engine::Event;
 use serde::Serialize;
@@ -88,12 +87,20 @@ impl Reported {
         self.events.iter().filter_map(|event| ReportedFinding::from_event(None, event)).collect()
     }
 
-    /// The objects for which a plugin's check says stop; `None` for a finding about none.
-    pub(super) fn stopped_objects(&self) -> impl Iterator<Item = Option<&Key>> {
-        self.stops().filter_map(|event| match event {
-            Event::Finding { object, .. } => Some(object.as_ref()),
-            _ => None,
-        })
+    /// Returns the problems that plugins' checks found; those that say the same of several objects share a group.
+    pub(super) fn stop_groups(&self) -> Vec<Group<'_, Event>> {
+        events::group_events(self.stops())
+    }
+
+    /// Returns the warnings, and the findings of plugins that are no mere notes, in such groups.
+    pub(super) fn warning_groups(&self) -> Vec<Group<'_, Event>> {
+        events::group_events(self.events.iter().filter(|event| is_warning(event)))
+    }
+
+    /// Returns the findings of plugins that are mere notes, in such groups.
+    pub(super) fn noted_finding_groups(&self) -> Vec<Group<'_, Event>> {
+        let is_noted = |event: &&Event| matches!(event, Event::Finding { severity: Severity::Note, .. });
+        events::group_events(self.events.iter().filter(is_noted))
     }
 
     fn stops(&self) -> impl Iterator<Item = &Event> {
@@ -102,10 +109,9 @@ impl Reported {
 
     /// `2 risks accepted, 1 warning`; `None` if there is nothing of the kind.
     pub(super) fn in_short(&self) -> Option<String> {
-        let number = |matches: fn(&Event) -> bool| self.events.iter().filter(|event| matches(event)).count();
         let counts = [
-            (number(|event| matches!(event, Event::Accepted { .. })), "risk", " accepted"),
-            (number(is_warning), "warning", ""),
+            (self.accepted_risks().len(), "risk", " accepted"),
+            (self.warning_groups().len(), "warning", ""),
         ];
         let words = counts.into_iter().filter(|(number, ..)| *number > 0);
         let words: Vec<String> =
@@ -118,12 +124,15 @@ impl Reported {
         let accepted: Vec<String> = self.accepted_risks().into_iter().map(|risk| risk.text).collect();
         let warnings = event_lines(self.events.iter().filter(|event| is_warning(event)), all);
         let mut text = Text::default();
-        for (head, lines) in [("Risks accepted", accepted), ("Warnings", warnings)] {
+        let counts = [accepted.len(), self.warning_groups().len()];
+        for ((head, lines), number) in
+            [("Risks accepted", accepted), ("Warnings", warnings)].into_iter().zip(counts)
+        {
             if lines.is_empty() {
                 continue;
             }
             text.gap();
-            text.add_line(format!("{head} ({}):", lines.len()));
+            text.add_line(format!("{head} ({number}):"));
             lines.iter().for_each(|line| text.add_line(format!("  - {line}")));
         }
         text
@@ -132,17 +141,6 @@ impl Reported {
     /// A line for each problem that a plugin's check found; those that say the same of several objects share one.
     pub(super) fn stop_lines(&self, all: bool) -> Vec<String> {
         event_lines(self.stops(), all)
-    }
-
-    /// Returns the number of such problems of each Cluster's objects.
-    pub(super) fn stops_by_cluster<'a>(&self, plan: &'a Plan) -> BTreeMap<Option<&'a Key>, usize> {
-        let clusters: BTreeMap<&Key, Option<&'a Key>> =
-            plan.steps.iter().map(|step| (&step.key, step.cluster.as_ref())).collect();
-        let mut numbers = BTreeMap::new();
-        for cluster in self.stopped_objects().filter_map(|object| clusters.get(object?)) {
-            *numbers.entry(*cluster).or_default() += 1;
-        }
-        numbers
     }
 }
 
@@ -154,7 +152,7 @@ fn is_warning(event: &Event) -> bool {
 
 fn event_lines<'a>(events: impl Iterator<Item = &'a Event>, all: bool) -> Vec<String> {
     if all {
-        return events.map(|event| events::event_line(event, ("", ""))).collect();
+        return events::grouped_lines(events, usize::MAX).into_iter().map(|(_, line)| line).collect();
     }
     let mut messages = Messages::default();
     events.for_each(|event| messages.push_event(event));

@@ -3,12 +3,13 @@
 use pivot_core::messages::grouping::format_number;
 use pivot_core::messages::refusal::some_of;
 use pivot_core::objects::names::GROUP_CLUSTER;
-use pivot_core::records::saved_plan::{SavedFate, SavedPlan};
+use pivot_core::records::saved_plan::{SavedFate, SavedPlan, SavedRefusal};
 use pivot_engine::Summary;
 
 use super::answer::{NeededObject, describe_pause, find_needed_objects};
 use super::happened::ReportedRisk;
 use super::lines::count_text;
+use super::messages::group_notes;
 use super::stop;
 use super::text::Text;
 
@@ -40,7 +41,7 @@ pub(super) fn judge_saved_plan(plan: &SavedPlan, file: &str) -> SavedVerdict {
     let risks = decisions.scope.accept.iter().chain(decisions.accept.iter());
     let accepted: Vec<_> =
         risks.map(|(code, kinds)| ReportedRisk::new(code, kinds.iter().cloned())).collect();
-    let counts = [(accepted.len(), "risk", " accepted"), (lists::group_notes(warnings).len(), "warning", "")];
+    let counts = [(accepted.len(), "risk", " accepted"), (group_notes(warnings).len(), "warning", "")];
     let counts = counts.into_iter().filter(|(number, ..)| *number > 0);
     let more: Vec<String> =
         counts.map(|(number, what, more)| format!("{}{more}", count_text(number, what))).collect();
@@ -49,7 +50,7 @@ pub(super) fn judge_saved_plan(plan: &SavedPlan, file: &str) -> SavedVerdict {
         (0, Some(_)) if more.is_empty() => ("good", "A saved plan without problems".to_owned()),
         (0, Some(_)) => ("warn", format!("A saved plan without problems; {}", more.join(", "))),
         _ => {
-            let problems = count_text(lists::group_refusals(refusals).len(), "problem");
+            let problems = count_text(SavedRefusal::group_similar(refusals).len(), "problem");
             ("bad", format!("A saved plan with {problems}, which no move carries out"))
         }
     };
@@ -157,8 +158,8 @@ fn describe_needed_objects(plan: &SavedPlan) -> String {
 }
 
 fn describe_dangers(plan: &SavedPlan) -> String {
-    let problems = lists::group_refusals(&plan.refusals);
-    let warnings = lists::group_notes(&plan.warnings);
+    let problems = SavedRefusal::group_similar(&plan.refusals);
+    let warnings = group_notes(&plan.warnings);
     let first_warning = warnings.first().map(|group| &group.first.message);
     let warnings = count_text(warnings.len(), "warning");
     match (problems.first(), first_warning) {

@@ -31,15 +31,15 @@ pub(crate) struct PlanVerdict {
     pub(super) command: Option<String>,
 }
 
-/// Returns the number of problems, each of which refuses a move.
-pub(super) fn count_problems(plan: &Plan, stops: &[String]) -> usize {
-    Refusal::group_similar(&plan.refusals).len() + stops.len()
+/// Returns the number of problems, each of which refuses a move. Those that say the same of several objects count as one.
+pub(super) fn count_problems(plan: &Plan, reported: &Reported) -> usize {
+    Refusal::group_similar(&plan.refusals).len() + reported.stop_groups().len()
 }
 
 /// Judges a plan.
 pub(crate) fn judge_plan(plan: &Plan, reported: &Reported, outlook: Outlook<'_>) -> PlanVerdict {
     let without_command = |sign, text: String| PlanVerdict { sign, text, command: None };
-    let problems = count_problems(plan, &reported.stop_lines(false));
+    let problems = count_problems(plan, reported);
     if problems > 0 {
         let problems = count_text(problems, "problem");
         return without_command(

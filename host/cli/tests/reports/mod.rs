@@ -28,7 +28,7 @@ fn plan_is_written_as_page_and_graphs() {
     assert_eq!(data["plan"]["summary"], plan["summary"]);
     assert_eq!(data["head"]["source"], plan["source"]);
     let all = |list: &Value| list.as_array().unwrap().len();
-    for what in ["steps", "stays", "notes"] {
+    for what in ["steps", "stays"] {
         assert_eq!(all(&data["plan"][what]), all(&plan[what]), "{what}");
     }
     for (form, begin) in [("dot", "digraph plan {\n"), ("mermaid", "flowchart LR\n")] {
@@ -46,7 +46,7 @@ fn refused_plan_shows_its_problems() {
     fs::write(paused.path().join("plan.html"), &page.stdout).unwrap();
     let data = data(&paused.path().join("plan.html"));
     assert_eq!(data["head"]["verdict"]["sign"], "bad");
-    let problems = data["plan"]["problems"].as_array().unwrap();
+    let problems = data["cards"]["problems"].as_array().unwrap();
     assert!(
         problems.iter().all(|one| one["remedy"].as_str().unwrap().contains("--accept already-paused")),
         "{data:#}"
@@ -81,8 +81,8 @@ fn stopped_plan_shows_the_plugins_words() {
     let (stops, said) = page("stop");
     let judged = "1 problem: a move would be refused. Solve what is listed, then plan again.";
     assert_eq!(stops["head"]["verdict"]["text"], judged);
-    let found = &stops["findings"][0];
-    assert_eq!((&found["plugin"], &found["text"]), (&"hostile".into(), &"no more of this".into()));
+    let found = &stops["cards"]["problems"][0];
+    assert_eq!((&found["by"], &found["message"]), (&"hostile".into(), &"no more of this".into()));
     assert!(said.contains("hostile: no more of this") && stops.get("message").is_none(), "{said}");
     let (fails, said) = page("trap");
     assert_eq!(fails["head"]["verdict"]["text"], "Planning stopped before everything was checked");
@@ -131,7 +131,7 @@ fn finished_and_stopped_moves_leave_reports() {
     let page = data(Path::new(&at("stopped.html")));
     assert_eq!(page["head"]["verdict"]["text"], "Refused; nothing is changed on either side");
     assert_eq!(page["report"]["result"], report["result"]);
-    assert!(!page["plan"]["problems"].as_array().unwrap().is_empty(), "{page:#}");
+    assert!(!page["cards"]["problems"].as_array().unwrap().is_empty(), "{page:#}");
     let left =
         fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(left.into_iter().all(|name| !name.starts_with('.')), "no temporary file is left");

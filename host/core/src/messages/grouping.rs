@@ -15,6 +15,8 @@ pub const MAX_LISTED_NAMES: usize = 3;
 pub struct Group<'a, T> {
     /// First item of the group.
     pub first: &'a T,
+    /// All items.
+    pub items: Vec<&'a T>,
     /// Object of the first item.
     object: Option<&'a Key>,
     /// Objects of all items, each once.
@@ -35,10 +37,11 @@ pub fn group_items<'a, T>(
         }
         let same = (object.map(|object| &object.group_kind), words);
         let at = *seen.entry(same).or_insert_with(|| {
-            groups.push(Group { first: item, object, objects: BTreeSet::new() });
+            groups.push(Group { first: item, items: Vec::new(), object, objects: BTreeSet::new() });
             groups.len() - 1
         });
         if let Some(group) = groups.get_mut(at) {
+            group.items.push(item);
             group.objects.extend(object);
         }
     }
@@ -180,6 +183,8 @@ mod tests {
             (Some(machine("b")), "Machine ns/b has no node; `kubectl get -n ns machine.g b`"),
             (Some(machine("c")), "Machine ns/c has no disk"),
             (Some(cluster("a")), "it has no node"),
+            (Some(machine("d")), "namespace ns has no d"),
+            (Some(Key { namespace: Some("other".into()), ..machine("e") }), "namespace other has no e"),
             (None, "rain"),
             (None, "rain"),
         ];
@@ -189,6 +194,8 @@ mod tests {
                 "Machine ns/a has no node; `kubectl get -n ns machine.g a` (also Machine ns/b)",
                 "Machine ns/c has no disk",
                 "Cluster ns/a: it has no node",
+                "Machine ns/d: namespace ns has no d",
+                "Machine other/e: namespace other has no e",
                 "rain",
             ]
         );

@@ -89,6 +89,11 @@ impl Refusal {
         })
     }
 
+    /// Returns the objects of all refusals of a group.
+    pub fn objects_of_group<'a>(group: &Group<'a, Self>) -> impl Iterator<Item = &'a Key> {
+        group.items.clone().into_iter().flat_map(|refusal| refusal.object.iter().chain(&refusal.others))
+    }
+
     /// Adds a remedy to the refusal.
     pub fn with_remedy(mut self, remedy: Remedy) -> Self {
         self.remedies.push(remedy);

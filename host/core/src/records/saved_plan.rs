@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::messages::grouping::{Group, group_items};
 use crate::messages::risk::AcceptedRisks;
 use crate::messages::safe_text;
 use crate::plan::{Content, Fate, InTarget, Note, Plan, PluginChange, Step};
@@ -186,6 +187,16 @@ pub struct SavedRefusal {
     pub message: String,
     /// Remedies in words.
     pub remedy: String,
+}
+
+impl SavedRefusal {
+    /// Groups problems that say the same about objects of one kind and have the same remedy.
+    pub fn group_similar(refusals: &[Self]) -> Vec<Group<'_, Self>> {
+        group_items(refusals, |refusal| {
+            let Self { code, side, objects, message, remedy } = refusal;
+            (objects.first(), vec![code.clone(), side.to_string(), message.clone(), remedy.clone()])
+        })
+    }
 }
 
 /// Origin of a plan: user, time and sides.

@@ -9,7 +9,6 @@ import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 import { HOSTILE, LABEL, MISSING, MOVE, PLAN, write } from "./scenes.mjs";
 import { counted } from "./src/dom.js";
-import { fold } from "./src/findings.js";
 import { pauseWindow } from "./src/timeline.js";
 
 const [out, ...given] = process.argv.slice(2);
@@ -34,12 +33,6 @@ mkdirSync(out, { recursive: true });
 const kinds = ["Machine", "ClusterClass", "Policy", "Proxy", "HardwareData", "Gateway"].map((kind) => counted(2, kind));
 const read = ["2 Machines", "2 ClusterClasses", "2 Policies", "2 Proxies", "2 HardwareData", "2 Gateways"];
 check(String(kinds) === String(read), `several of a kind read ${kinds}`);
-
-// Messages share a card if they differ only in the names of their objects.
-const same = (...all) => fold(all.map(([object, message]) => ({ severity: "stop", code: "c", objects: [object], message }))).length;
-check(same(["Machine a/m0", "a/m0 is busy: get m0 -n a"], ["Machine b/m1", "b/m1 is busy: get m1 -n b"]) === 1, "messages that differ in names are not folded");
-check(same(["Machine a/m0", "a has no m0"], ["Machine b/m1", "b has no m1"]) === 2, "messages about two namespaces are folded");
-check(same(["Machine a/m0", "m0 is busy"], ["Secret a/m1", "m1 is busy"]) === 2, "messages about two kinds are folded");
 
 // A report doesn't say that something is paused that isn't, nor the reverse.
 const span = (exitCode, ...phases) => JSON.stringify(pauseWindow({ exitCode, phases: phases.map(([phase, state, changes = {}], at) => ({ phase, state, changes, at, milliseconds: 1 })) }));

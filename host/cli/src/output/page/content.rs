@@ -1,22 +1,18 @@
-//! The objects of a plan in its page, with their problems and notes: short rows, because a page can have thousands.
+//! The objects of a plan in its page: short rows, because a page can have thousands.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pivot_core::Key;
-use pivot_core::messages::refusal::Refusal;
-use pivot_core::messages::remedy::Remedy;
-use pivot_core::plan::{Fate, Note, Plan, Stay, Step};
-use pivot_core::records::saved_plan::{SavedFate, SavedPlan, SavedRefusal, SavedStay, SavedStep};
+use pivot_core::plan::{Fate, Plan, Stay, Step};
+use pivot_core::records::saved_plan::{SavedFate, SavedPlan, SavedStay, SavedStep};
 use pivot_engine::Summary;
 use serde::Serialize;
 
 use crate::output::answer::{NeededObject, find_needed_objects};
 use crate::output::foreseen::foreseen_changes;
-use crate::output::remedies;
-use crate::output::reported::ReportedWarning;
 use crate::output::saved::{count_objects, needed_by_saved_plan};
 
-/// The objects of a plan, with their problems and notes. Thousands of objects share few words: rows have indices of them.
+/// The objects of a plan. Thousands of objects share few words: rows have indices of them.
 #[derive(Serialize)]
 pub(super) struct Content<'a> {
     summary: Summary,
@@ -24,8 +20,6 @@ pub(super) struct Content<'a> {
     steps: Vec<StepRow<'a>>,
     stays: Vec<StayRow<'a>>,
     needed: Vec<NeededRow>,
-    problems: Vec<Problem>,
-    notes: Vec<Said>,
     moves: Vec<UnderWay<'a>>,
 }
 
@@ -63,38 +57,6 @@ impl From<NeededObject<'_>> for NeededRow {
     fn from(NeededObject { object, by, is_accepted }: NeededObject<'_>) -> Self {
         let by = by.iter().map(ToString::to_string).collect();
         Self { object: object.to_string(), by, accepted: is_accepted }
-    }
-}
-
-/// Several objects with the same problem.
-#[derive(Serialize)]
-struct Problem {
-    side: String,
-    code: String,
-    message: String,
-    objects: Vec<String>,
-    remedy: String,
-    /// The kubectl commands of the remedies. The page has buttons for them, and for no other words of a remedy.
-    commands: Vec<String>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Said {
-    code: String,
-    message: String,
-    objects: Vec<String>,
-}
-
-impl From<ReportedWarning> for Said {
-    fn from(ReportedWarning { code, object, text, .. }: ReportedWarning) -> Self {
-        Self { code, message: text, objects: object.iter().map(ToString::to_string).collect() }
-    }
-}
-
-impl From<&Note> for Said {
-    fn from(Note { code, object, message }: &Note) -> Self {
-        let objects = object.iter().map(ToString::to_string).collect();
-        Self { code: code.to_string(), message: message.clone(), objects }
     }
 }
 
@@ -182,19 +144,6 @@ impl<'a> Content<'a> {
         let mut words = Words::default();
         let steps = plan.steps.iter().map(|step| words.step(step)).collect();
         let stays = plan.stays.iter().map(|Stay { key, reason }| words.stay_row(key, reason)).collect();
-        let problems = Refusal::group_similar(&plan.refusals).into_iter().map(|group| {
-            let Refusal { code, side, object, others, message, remedies } = group.first;
-            let objects: BTreeSet<&Key> =
-                object.iter().chain(others).chain(group.objects.iter().copied()).collect();
-            Problem {
-                side: side.to_string(),
-                code: (*code).to_owned(),
-                message: message.clone(),
-                objects: objects.iter().map(ToString::to_string).collect(),
-                remedy: remedies::remedies_sentence(remedies),
-                commands: remedies.iter().filter_map(kubectl_command).collect(),
-            }
-        });
         let dangling =
             plan.refusals.iter().map(|one| (one.code, one.object.iter().chain(&one.others).collect()));
         let needed = find_needed_objects(dangling, notes, &plan.steps.iter().map(|step| &step.key).collect());
@@ -204,42 +153,21 @@ impl<'a> Content<'a> {
             steps,
             stays,
             needed: needed.into_iter().map(NeededRow::from).collect(),
-            problems: problems.collect(),
-            notes: plan.notes.iter().map(Said::from).collect(),
             moves,
         }
     }
 
-    /// For problems, a saved plan has remedies in words only.
     pub(super) fn from_saved_plan(plan: &'a SavedPlan) -> Self {
         let mut words = Words::default();
         let steps: Vec<_> = plan.steps.iter().map(|step| words.saved_step(step)).collect();
         let stays = plan.stays.iter().map(|SavedStay { object, why }| words.stay_row(object, why)).collect();
-        let problems =
-            plan.refusals.iter().map(|SavedRefusal { code, side, objects, message, remedy }| Problem {
-                side: side.to_string(),
-                code: code.clone(),
-                message: message.clone(),
-                objects: objects.iter().map(ToString::to_string).collect(),
-                remedy: remedy.clone(),
-                commands: Vec::new(),
-            });
         Self {
             summary: count_objects(plan),
             words: words.all,
             steps,
             stays,
             needed: needed_by_saved_plan(plan).into_iter().map(NeededRow::from).collect(),
-            problems: problems.collect(),
-            notes: plan.notes.iter().map(Said::from).collect(),
             moves: Vec::new(),
         }
-    }
-}
-
-fn kubectl_command(remedy: &Remedy) -> Option<String> {
-    match remedy {
-        Remedy::Kubectl { command, .. } => Some(command.to_string()),
-        _ => None,
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use pivot_core::Key;
-use pivot_core::messages::grouping::{Group, MAX_LISTED_NAMES, format_number, format_objects, group_items};
+use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_number, format_objects};
 use pivot_core::plan::Note;
 use pivot_core::records::saved_plan::{SavedFate, SavedPlan, SavedRefusal, SavedStep};
 
 use crate::output::clusters::saved_cluster_rows;
 use crate::output::foreseen::foreseen_changes;
+use crate::output::messages::group_notes;
 use crate::output::text::Text;
 use crate::output::trees::{TreeRow, draw_trees};
 
@@ -16,14 +17,6 @@ use crate::output::trees::{TreeRow, draw_trees};
 const MAX_LISTED_LINES: usize = 10;
 /// The number of objects up to which a list names each.
 const MAX_NAMED_OBJECTS: usize = 10;
-
-/// Groups problems that say the same about objects of one kind and have the same remedy.
-pub(super) fn group_refusals(refusals: &[SavedRefusal]) -> Vec<Group<'_, SavedRefusal>> {
-    group_items(refusals, |refusal| {
-        let SavedRefusal { code, side, objects, message, remedy } = refusal;
-        (objects.first(), vec![code.clone(), side.to_string(), message.clone(), remedy.clone()])
-    })
-}
 
 /// Adds the first lines of a list, or with `all` each line.
 fn add_first_lines(text: &mut Text, lines: Vec<String>, all: bool) {
@@ -37,7 +30,7 @@ fn add_first_lines(text: &mut Text, lines: Vec<String>, all: bool) {
 
 pub(super) fn problems_text(plan: &SavedPlan, all: bool) -> Text {
     let mut text = Text::default();
-    let groups = group_refusals(&plan.refusals);
+    let groups = SavedRefusal::group_similar(&plan.refusals);
     if groups.is_empty() {
         return text;
     }
@@ -124,11 +117,6 @@ fn objects_by_reason(head: &str, objects: &[(&Key, &str)], all: bool) -> Text {
     add_first_lines(&mut text, lines.collect(), all);
     text.add_line("  (-v names them)");
     text
-}
-
-/// Groups warnings or notes that say the same about objects of one kind.
-pub(super) fn group_notes(notes: &[Note]) -> Vec<Group<'_, Note>> {
-    group_items(notes, |note| (note.object.as_ref(), vec![note.code.to_string(), note.message.clone()]))
 }
 
 /// Lists warnings or notes.

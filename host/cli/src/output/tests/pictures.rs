@@ -196,6 +196,42 @@ fn page_has_the_plan_with_interned_words() {
     let (data, _) = data(&of(Picture::Html, &plan_with_problems(), SIDES));
     let expected = expect![[r#"
         {
+          "cards": {
+            "notes": [
+              {
+                "by": "",
+                "code": "n",
+                "commands": [],
+                "message": "two classes share a template",
+                "objects": [],
+                "remedy": "",
+                "times": 1
+              }
+            ],
+            "problems": [
+              {
+                "by": "source",
+                "code": "paused",
+                "commands": [],
+                "message": "Cluster ns/edge is paused",
+                "objects": [
+                  "Cluster ns/edge"
+                ],
+                "remedy": "unpause it, or --accept already-paused",
+                "times": 1
+              },
+              {
+                "by": "target",
+                "code": "crd-missing",
+                "commands": [],
+                "message": "kind Machine.cluster.x-k8s.io is not served",
+                "objects": [],
+                "remedy": "install Cluster API",
+                "times": 1
+              }
+            ],
+            "warnings": []
+          },
           "files": false,
           "head": {
             "again": "pivot-host plan --to-kubeconfig b",
@@ -226,33 +262,6 @@ fn page_has_the_plan_with_interned_words() {
           "plan": {
             "moves": [],
             "needed": [],
-            "notes": [
-              {
-                "code": "n",
-                "message": "two classes share a template",
-                "objects": []
-              }
-            ],
-            "problems": [
-              {
-                "code": "paused",
-                "commands": [],
-                "message": "Cluster ns/edge is paused",
-                "objects": [
-                  "Cluster ns/edge"
-                ],
-                "remedy": "unpause it, or --accept already-paused",
-                "side": "source"
-              },
-              {
-                "code": "crd-missing",
-                "commands": [],
-                "message": "kind Machine.cluster.x-k8s.io is not served",
-                "objects": [],
-                "remedy": "install Cluster API",
-                "side": "target"
-              }
-            ],
             "stays": [
               [
                 8,
@@ -397,11 +406,11 @@ fn page_has_findings_and_the_stop() {
 
     let warned = page(&[found("warn")], &[]);
     assert_eq!(verdict(&warned), "No problems; 1 warning.");
-    let said = json!({
-        "plugin": "my-hosts", "code": "full", "severity": "warn", "object": "Host ns/h", "text": "no room",
-        "remedy": "make some",
+    let card = json!({
+        "by": "my-hosts", "code": "full", "objects": ["Host ns/h"], "message": "no room", "times": 1,
+        "remedy": "make some", "commands": [],
     });
-    assert_eq!(warned["findings"], json!([said]));
+    assert_eq!(warned["cards"]["warnings"], json!([card]));
     assert_eq!(warned.get("message"), None);
     let no_node = "the target has no ready node".to_owned();
     let risky = page(
@@ -420,7 +429,8 @@ fn page_has_findings_and_the_stop() {
     assert_eq!(risky["head"]["verdict"]["sign"], "warn");
     assert_eq!(risky["head"]["next"], json!(["pivot-host move --to-kubeconfig b"]));
     assert_eq!(risky["head"].get("again"), None);
-    assert_eq!(risky["warnings"], json!([{"code": "no-ready-node", "message": no_node, "objects": []}]));
+    let card = &risky["cards"]["warnings"][0];
+    assert_eq!((&card["code"], &card["message"]), (&json!("no-ready-node"), &json!(no_node)));
     assert!(risky["accepted"][0]["text"].as_str().unwrap().ends_with("(takeover-unchecked)"), "{risky}");
     let stops = page(&[found("warn"), found("stop")], &[]);
     assert_eq!(verdict(&stops), "1 problem: a move would be refused. Solve what is listed, then plan again.");
@@ -431,13 +441,65 @@ fn page_has_findings_and_the_stop() {
     assert_eq!(stopped["message"], json!(["the source does not answer"]));
 }
 
+/// 120 hosts with one problem, twelve problems with one code, and as many warnings.
+#[test]
+fn pages_and_terminals_count_alike() {
+    let found = |severity: &str, name: usize, text: String| -> Event {
+        let event = json!({
+            "event": "finding", "plugin": "my-hosts", "code": "full", "severity": severity, "text": text,
+            "object": {"group": "", "kind": "Host", "namespace": "ns", "name": format!("h{name}")},
+            "remedy": format!("make room for h{name}"),
+        });
+        serde_json::from_value(event).unwrap()
+    };
+    let mut reported = Reported::default();
+    for severity in ["stop", "warn"] {
+        (0..120).for_each(|name| reported.keep_event(&found(severity, name, format!("h{name} has no room"))));
+        (0..12).for_each(|name| reported.keep_event(&found(severity, name, format!("shelf {name} is full"))));
+    }
+    let plan = plan_with_problems();
+    let page = data(&ended(Picture::Html, &plan, SIDES, &reported, &[])).0;
+    let number = |cards: &str| page["cards"][cards].as_array().unwrap().len();
+    assert_eq!((number("problems"), number("warnings"), number("notes")), (15, 13, 1));
+    assert!(page["head"]["verdict"]["text"].as_str().unwrap().starts_with("15 problems: "), "{page}");
+    let folded = &page["cards"]["problems"][2];
+    assert_eq!((&folded["times"], folded["objects"].as_array().unwrap().len()), (&json!(120), 120));
+    for all in [false, true] {
+        let map = NamespaceMap::default();
+        let text = Document::<PlanDocument<'_>>::text(&plan, &reported, SIDES, &map, (false, all)).message();
+        assert!(text.contains("\nProblems (15):\n") && text.contains("\nWarnings (13):\n"), "{text}");
+    }
+}
+
+/// A report has the notes of its plan once.
+#[test]
+fn reports_show_each_note_once() {
+    let recorder = Recorder::begin();
+    let note = Note { code: "n".into(), object: None, message: "two classes share a template".into() };
+    let plan = Plan { notes: vec![note.clone()], ..small_plan() };
+    recorder.event(Event::Planned { summary: (&plan).into(), plan: plan.into() });
+    recorder.event(note.into());
+    let ending = Ending {
+        outcome: "Moved",
+        code: 0,
+        move_id: None,
+        result: json!({}),
+        files: false,
+        message: Vec::new(),
+        refusals: Vec::new(),
+    };
+    let page = data(&recorder.build_report("move", "jane", true, &ending)).0;
+    let notes = page["cards"]["notes"].as_array().unwrap();
+    assert_eq!((notes.len(), &notes[0]["times"]), (1, &json!(1)), "{notes:?}");
+}
+
 #[test]
 fn only_own_commands_are_offered_to_copy() {
     let own = Kubectl::new(Side::Source, ["get", "x"]);
     let remedies = vec!["type `rm -r x`".into(), Remedy::kubectl("look: ", own, "")];
     let refusal = Refusal { remedies, ..Refusal::target("code", "`rm -r y`", "") };
     let page = of(Picture::Html, &Plan { refusals: vec![refusal], ..small_plan() }, SIDES);
-    let problem = &data(&page).0["plan"]["problems"][0];
+    let problem = &data(&page).0["cards"]["problems"][0];
     assert_eq!(problem["remedy"], "type `rm -r x`, or look: `kubectl get x`");
     assert_eq!(problem["commands"], json!(["kubectl get x"]));
 }

@@ -1,55 +1,8 @@
-// What is wrong, and what is worth knowing: messages that differ only in the names of their objects share a card.
+// What is wrong, and what is worth knowing. The program has folded the messages that differ only in the names of their objects.
 import { el, counted, thousands, list, section, sign, commandLine } from "./dom.js";
 
-const NAME = /[\p{L}\p{N}\-._/]+/gu;
 /** Names that a card shows before its button for the others. */
 const NAMED = 8;
-
-/** Groups messages as `group_items` in host/core/src/messages/grouping.rs does. */
-export function fold(messages) {
-  const groups = new Map();
-  for (const one of messages) {
-    const object = one.objects[0] ?? "";
-    const key = JSON.stringify([one.severity, one.by, one.code, object.split(" ")[0], withoutNames(one.message, object), withoutNames(one.remedy ?? "", object)]);
-    const group = groups.get(key);
-    if (!group) groups.set(key, { ...one, objects: [...one.objects], times: 1 });
-    else {
-      group.objects.push(...one.objects);
-      group.times += 1;
-    }
-  }
-  return [...groups.values()].map((group) => ({ ...group, objects: [...new Set(group.objects)] }));
-}
-
-/** As `remove_names` there: a namespace alone stays, except as the value of a flag. */
-function withoutNames(text, object) {
-  const path = object.slice(object.indexOf(" ") + 1);
-  if (!path) return text;
-  const [namespace, name] = path.includes("/") ? path.split(/\/(.*)/s) : [undefined, path];
-  let isFlag = false;
-  return text.replace(NAME, (word) => {
-    const isOwn = word === path || word === name || (isFlag && word === namespace);
-    isFlag = word.startsWith("-");
-    return isOwn ? "…" : word;
-  });
-}
-
-/** All that was said about a plan or a move, by how much it matters. */
-export function sorted({ plan, report, warnings = [], findings = [] }) {
-  const refusals = plan ? plan.problems : (report?.result.refusals ?? []).map((one) => ({ ...one, objects: named(one.object), commands: [] }));
-  const found = (report?.findings ?? findings).map((one) => ({ severity: one.severity, by: one.plugin, code: one.code, message: one.text, objects: named(one.object), remedy: one.remedy }));
-  const told = (report?.notes ?? []).map((one) => ({ severity: one.warning ? "warn" : "note", code: one.code, message: one.text, objects: named(one.object) }));
-  const all = fold([
-    ...refusals.map((one) => ({ ...one, by: one.side, severity: "stop" })),
-    ...warnings.map((one) => ({ ...one, severity: "warn" })),
-    ...(plan?.notes ?? []).map((one) => ({ ...one, severity: "note" })),
-    ...told, ...found,
-  ]);
-  const of = (...severities) => all.filter((one) => severities.includes(one.severity));
-  return { problems: of("stop"), warnings: all.filter((one) => one.severity !== "stop" && one.severity !== "note"), notes: of("note") };
-}
-
-const named = (object) => (object ? [typeof object === "string" ? object : `${object.kind} ${[object.namespace, object.name].filter(Boolean).join("/")}`] : []);
 
 const SECTIONS = { problems: ["Problems", "bad"], warnings: ["Warnings", "warn"], notes: ["Worth knowing", ""] };
 

@@ -1,6 +1,6 @@
 // The page of a plan, or of a move that ended or stopped: the answer first, then what is wrong, then the map, then everything else.
 import { answer } from "./answer.js";
-import { cards, sorted } from "./findings.js";
+import { cards } from "./findings.js";
 import { clusterMap } from "./map.js";
 import { FATES, neededObjects, read } from "./model.js";
 import { objects } from "./objects.js";
@@ -8,10 +8,9 @@ import { onPaper } from "./paper.js";
 import { delays, failed, moves, phases, risks, stop } from "./story.js";
 
 const shown = JSON.parse(document.getElementById("data").textContent);
-const { head, files, plan, report, message } = shown;
+const { head, files, plan, report, message, cards: said } = shown;
 if (files) FATES.move = { ...FATES.move, word: "copied", long: "Copied: nothing in the source is deleted" };
 
-const said = sorted(shown);
 const accepted = report?.accepted ?? shown.accepted;
 const model = plan && read(plan, said);
 const needed = model ? neededObjects(plan, model.named) : [];
