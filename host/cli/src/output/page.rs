@@ -131,7 +131,7 @@ pub(super) fn of_report(
 /// The page of a saved plan; `file` is its name.
 pub(crate) fn saved_plan_page(plan: &SavedPlan, file: &str) -> String {
     let SavedPlan { source, target, decisions, .. } = plan;
-    let SavedVerdict { sign, text, accepted, pause, command } = judge_saved_plan(plan, file);
+    let SavedVerdict { sign, text, accepted, pause, command, advice } = judge_saved_plan(plan, file);
     let facts = vec![
         ("What", decisions.scope.to_string()),
         ("Planned", plan.made_at.clone()),
@@ -152,7 +152,7 @@ pub(crate) fn saved_plan_page(plan: &SavedPlan, file: &str) -> String {
         facts,
         next,
         again: None,
-        advice: None,
+        advice,
         pause,
     };
     fill_template(&Shown {

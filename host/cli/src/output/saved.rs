@@ -1,5 +1,6 @@
 //! A saved plan for people: the answers first, then the problems, the Clusters, and everything else.
 
+use pivot_core::Both;
 use pivot_core::messages::grouping::format_number;
 use pivot_core::messages::refusal::some_of;
 use pivot_core::objects::names::GROUP_CLUSTER;
@@ -24,6 +25,9 @@ const MAX_NEEDED_OBJECTS: usize = 3;
 /// Start of the text of an answer.
 const ANSWER_COLUMN: usize = 24;
 
+/// Advice about a plan without a target.
+const PLAN_WITH_TARGET: &str = "Name the target, and plan again.";
+
 /// The judgement of a saved plan, for a terminal and for a page.
 pub(super) struct SavedVerdict {
     /// `good`, `bad` or `warn`.
@@ -33,6 +37,8 @@ pub(super) struct SavedVerdict {
     pub(super) pause: Option<&'static str>,
     /// The command that carries the plan out.
     pub(super) command: Option<String>,
+    /// The advice about a plan that no move carries out.
+    pub(super) advice: Option<&'static str>,
 }
 
 /// Judges a saved plan; `file` is its name.
@@ -55,11 +61,12 @@ pub(super) fn judge_saved_plan(plan: &SavedPlan, file: &str) -> SavedVerdict {
         }
     };
     let target_runs = target.as_ref().is_none_or(|target| target.files.is_none());
-    let is_of_files = source.files.is_some() || !target_runs;
-    let command =
-        (refusals.is_empty() && target.is_some() && !is_of_files).then(|| stop::saved_plan_command(file));
+    let command = target.as_ref().filter(|_| refusals.is_empty()).map(|target| {
+        stop::saved_plan_command(file, decisions.handover, &Both::new(source.files, target.files))
+    });
+    let advice = target.is_none().then_some(PLAN_WITH_TARGET);
     let pause = describe_pause(source.files.is_none(), target_runs, decisions.handover);
-    SavedVerdict { sign, text, accepted, pause, command }
+    SavedVerdict { sign, text, accepted, pause, command, advice }
 }
 
 /// Counts the objects of a saved plan.
@@ -102,7 +109,7 @@ pub(crate) fn saved_plan_text(plan: &SavedPlan, file: &str, (tree, all): (bool, 
 
 /// The answers of the first screen of the plan's page, in the same order.
 fn answers_text(plan: &SavedPlan, file: &str) -> Text {
-    let SavedVerdict { text: verdict, accepted, pause, command, .. } = judge_saved_plan(plan, file);
+    let SavedVerdict { text: verdict, accepted, pause, command, advice, .. } = judge_saved_plan(plan, file);
     let Summary { objects, kept, clusters, stay, .. } = count_objects(plan);
     let mut text = Text::default();
     text.add_line(format!("  {verdict}"));
@@ -135,6 +142,9 @@ fn answers_text(plan: &SavedPlan, file: &str) -> Text {
         text.gap();
         text.add_line("Solve each problem, then plan again. The first:");
         text.add_line(format!("  {}", first.remedy));
+    } else if let Some(advice) = advice {
+        text.gap();
+        text.add_line(advice);
     }
     text
 }

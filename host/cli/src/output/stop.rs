@@ -6,6 +6,7 @@ use pivot_core::messages::grouping::{MAX_LISTED_NAMES, format_number, format_obj
 use pivot_core::messages::refusal::Refusal;
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::shell::quote;
+use pivot_core::records::saved_plan::Files;
 use pivot_core::{Both, GroupKind, Key};
 use pivot_engine::{Failure, Lines, Stop};
 
@@ -62,9 +63,21 @@ pub(crate) fn placeholder_flags() -> Both<Vec<String>> {
     Both::new(flags(PLACEHOLDERS.source), flags(PLACEHOLDERS.target))
 }
 
-/// Returns the command that carries out a saved plan, for readers who replace the names of the files.
-pub(super) fn saved_plan_command(file: &str) -> String {
-    format!("pivot-host move {BOTH_SIDES} --plan {}", quote(file))
+/// Returns the command that carries out a saved plan, for readers who replace the names of the files. `files` are the sides that are
+/// directories.
+pub(super) fn saved_plan_command(file: &str, is_handover: bool, files: &Both<Option<Files>>) -> String {
+    let source = match files.source {
+        None => "--kubeconfig SOURCE.kubeconfig",
+        Some(Files::Plain) => "--from-directory SOURCE",
+        Some(Files::Encrypted) => "--from-directory SOURCE --identity KEY.txt",
+    };
+    let (flag, key) = match files.target {
+        None => ("--to-kubeconfig TARGET.kubeconfig", ""),
+        Some(Files::Plain) => ("--to-directory TARGET", ""),
+        Some(Files::Encrypted) => ("--to-directory TARGET", " --encrypt-to RECIPIENTS.txt"),
+    };
+    let (verb, target) = if is_handover { ("handover start", "TARGET") } else { ("move", flag) };
+    format!("pivot-host {verb} {source} {target}{key} --plan {}", quote(file))
 }
 
 /// Returns the reason of a stop and its remedies, for readers of a status.

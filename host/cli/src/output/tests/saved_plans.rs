@@ -9,6 +9,7 @@ use pivot_core::records::saved_plan::{
 use pivot_core::request::scope::{Namespaces, Scope};
 
 use super::*;
+use crate::next::tests::{by_a_shell, typed};
 
 fn end(label: &str) -> End {
     End { label: label.to_owned(), identity: Some(Uid(format!("uid of {label}"))), files: None }
@@ -121,6 +122,28 @@ fn copy_into_files_says_that_it_pauses() {
     let text = saved_plan_text(&plan, "p", (false, false)).message();
     assert!(text.contains("  Copies                1 Cluster; 5 objects"), "{text}");
     assert!(text.contains("1 Cluster, while they are copied, and unpaused afterwards"), "{text}");
+}
+
+#[test]
+fn each_saved_plan_says_what_follows() {
+    let sides = [None, Some(Files::Plain), Some(Files::Encrypted)];
+    for (source, target) in sides.into_iter().flat_map(|source| sides.map(|target| (source, target))) {
+        for handover in [false, source.is_none() && target.is_some()] {
+            let mut plan = saved(&small_plan());
+            plan.source.files = source;
+            plan.target = Some(End { files: target, ..end("prod") });
+            plan.decisions.handover = handover;
+            let text = saved_plan_text(&plan, "p.json", (false, false)).message();
+            let (_, command) = text.split_once("To move:\n  ").unwrap();
+            let command = command.lines().next().unwrap();
+            assert!(command.ends_with(" --plan p.json"), "{command}");
+            drop(typed(&by_a_shell(command)));
+        }
+    }
+    let mut without_target = saved(&small_plan());
+    without_target.target = None;
+    let text = saved_plan_text(&without_target, "p.json", (false, false)).message();
+    assert!(text.contains("\nName the target, and plan again.\n") && !text.contains("To move:"), "{text}");
 }
 
 fn compare(old: &SavedPlan, new: &SavedPlan, all: bool) -> Text {
