@@ -1,4 +1,4 @@
-//! The pages for operators: each command on them can be typed as it stands, and the runbook leaves out no exit code and no phase.
+//! The pages: each command on them can be typed as it stands, and the runbook leaves out no exit code and no phase.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use pivot_core::records::record::Phase;
 use pivot_engine::Exit;
 
+use crate::args::command;
 use crate::next::tests::{by_a_shell, typed};
 
 /// What a line could make a shell do beside splitting it: such a line is not split by one.
@@ -77,40 +78,91 @@ fn page_commands_include_continued_lines() {
     assert_eq!(commands(page, "pivot-host"), ["pivot-host a -b c   # d; e", "pivot-host f", "pivot-host g"]);
 }
 
-/// A command without `> FILE` at its end: where a page goes.
-fn without_file(command: &str) -> &str {
-    match command.rsplit_once(" > ") {
-        Some((command, file))
-            if file.trim().bytes().all(|c| c.is_ascii_alphanumeric() || b"-./".contains(&c)) =>
-        {
-            command
-        }
-        _ => command,
-    }
+/// The contents of the book.
+const SUMMARY: &str = "docs/SUMMARY.md";
+/// Begin the rest of a line, which is no part of the command.
+const AFTER_COMMAND: [&str; 4] = [" #", " && ", " > ", " 2> "];
+/// Examples for the values that pages leave out.
+const LEFT_OUT: [(&str, &str); 4] = [
+    ("\"$reference\"", "registry.example.com/site/plugins:1"),
+    ("\"$digest\"", "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+    ("sha256:…", "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+    (" …", ""),
+];
+
+/// Returns the pages of the book, by their paths.
+fn book_pages() -> Vec<PathBuf> {
+    let summary = page(&root().join(SUMMARY));
+    let links = summary.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    links.map(|(link, _)| root().join("docs").join(link)).collect()
+}
+
+/// Returns the part of a line that the program's arguments are in, with examples for the values that the page leaves out.
+fn arguments_of_line(line: &str) -> String {
+    let end = AFTER_COMMAND.iter().filter_map(|rest| line.find(rest)).min().unwrap_or(line.len());
+    LEFT_OUT.iter().fold(line[..end].to_owned(), |line, (blank, value)| line.replace(blank, value))
 }
 
 #[test]
-fn redirections_are_not_part_of_commands() {
-    assert_eq!(without_file("pivot-host a > b/c-1.html"), "pivot-host a");
-    for whole in ["pivot-host a", "pivot-host a > b c", "pivot-host a > b; d", "pivot-host a > $b"] {
-        assert_eq!(without_file(whole), whole);
+fn arguments_end_before_redirections() {
+    for (line, command) in [
+        ("pivot-host a > b.html", "pivot-host a"),
+        ("pivot-host a -b c   # d", "pivot-host a -b c  "),
+        ("pivot-host a 2> b & until c; do d; done", "pivot-host a"),
+        ("pivot-host a … && b", "pivot-host a"),
+    ] {
+        assert_eq!(arguments_of_line(line), command);
     }
 }
 
+/// Returns the commands in a page's sentences: code spans that begin with the program's name.
+fn commands_in_sentences(page: &str) -> Vec<&str> {
+    let mut is_fenced = false;
+    let lines = page.lines().filter(|line| {
+        is_fenced ^= line.trim().starts_with("```");
+        !is_fenced
+    });
+    let spans = lines.flat_map(|line| line.split('`').skip(1).step_by(2));
+    spans.filter(|span| span.starts_with("pivot-host ")).collect()
+}
+
+/// Returns the first word of a command that the program doesn't know: a verb, or a flag.
+fn unknown_word<'a>(mut command: &clap::Command, words: &'a str) -> Option<&'a str> {
+    let mut words = words.split(' ').skip(1).peekable();
+    while let Some(word) = words.next_if(|word| command.find_subcommand(word).is_some()) {
+        command = command.find_subcommand(word).unwrap();
+    }
+    let has_flag = |flag: &str| command.get_arguments().any(|arg| arg.get_long() == Some(flag));
+    if command.has_subcommands()
+        && let Some(verb) = words.next_if(|word| !word.starts_with('-'))
+    {
+        return Some(verb);
+    }
+    words.find(|word| word.strip_prefix("--").is_some_and(|flag| !has_flag(flag)))
+}
+
 #[test]
-fn commands_on_operator_pages_parse() {
-    let pages = pages();
-    assert!(pages.len() >= 7, "{pages:?}");
-    for path in pages {
-        let commands = commands(&page(&path), "pivot-host");
-        assert!(!commands.is_empty(), "{} has no command", path.display());
-        for line in commands {
-            let command = without_file(line.split(" #").next().unwrap_or_default());
+fn commands_in_the_book_parse() {
+    let mut program = command(None);
+    program.build();
+    let (mut fenced, mut spans) = (0, 0);
+    for path in book_pages() {
+        let text = page(&path);
+        for line in commands(&text, "pivot-host") {
+            let command = arguments_of_line(&line);
             assert!(!command.contains(MORE_THAN_WORDS), "{}: more than words: {line}", path.display());
             // Names the line if it can't be typed.
-            drop(typed(&by_a_shell(command)));
+            drop(typed(&by_a_shell(&command)));
+            fenced += 1;
+        }
+        for span in commands_in_sentences(&text).into_iter().filter(|span| !span.contains(" COMMAND ")) {
+            assert_eq!(unknown_word(&program, span), None, "{}: {span}", path.display());
+            spans += 1;
         }
     }
+    assert!(fenced > 250 && spans > 30, "{fenced} {spans}");
+    assert_eq!(unknown_word(&program, "pivot-host plugin no"), Some("no"));
+    assert_eq!(unknown_word(&program, "pivot-host plan show FILE --no"), Some("--no"));
 }
 
 #[test]
