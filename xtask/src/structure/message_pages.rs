@@ -24,18 +24,19 @@ const REFUSING: [&str; 2] = ["host/core/src", "host/engine/src"];
 const BEFORE_CODE: [&str; 6] =
     ["Refusal::source(", "Refusal::target(", "refuse_source(", "refused(", "refusal(", "code: "];
 
-/// Returns a violation for each message or code that only a page or only the program has.
+/// Words in front of the name of a variable.
+const READING_VARIABLES: [&str; 2] = ["env::var(", "env::var_os("];
+
+/// Returns a violation for each message, code or variable that only a page or only the program has.
 fn violations(root: &Path) -> Result<Vec<String>> {
     let read = |path: &str| fs::read_to_string(root.join(path)).with_context(|| format!("read {path}"));
     let (troubleshooting, refusals, texts) = (read(TROUBLESHOOTING)?, read(REFUSALS)?, read(TEXTS)?);
     let mut violations = unknown_words(TROUBLESHOOTING, &column(&troubleshooting, 0), &texts);
     violations.extend(unknown_words(REFUSALS, &column(&refusals, 1), &texts));
     violations.extend(other_codes(&column(&refusals, 0), &product_code(root, &REFUSING)?));
-    violations.extend(unknown_words(
-        ENVIRONMENT,
-        &column(&read(ENVIRONMENT)?, 0),
-        &product_code(root, &[HOST])?,
-    ));
+    let (environment, host) = (read(ENVIRONMENT)?, product_code(root, &[HOST])?);
+    violations.extend(unknown_words(ENVIRONMENT, &column(&environment, 0), &host));
+    violations.extend(unlisted_variables(&column(&environment, 0), &host));
     Ok(violations)
 }
 
@@ -49,6 +50,15 @@ fn column(page: &str, number: usize) -> Vec<&str> {
 fn unknown_words(page: &str, words: &[&str], texts: &str) -> Vec<String> {
     let unknown = words.iter().filter(|word| !texts.contains(**word));
     unknown.map(|word| format!("{page}: the program doesn't have {word:?}")).collect()
+}
+
+/// Returns a violation for each variable that the code reads by its name, and the page doesn't list.
+fn unlisted_variables(listed: &[&str], code: &str) -> Vec<String> {
+    let names = READING_VARIABLES.iter().flat_map(|words| code.split(words).skip(1));
+    let names: BTreeSet<&str> =
+        names.filter_map(|rest| Some(rest.trim_start().strip_prefix('"')?.split_once('"')?.0)).collect();
+    let missing = names.into_iter().filter(|name| !listed.contains(name));
+    missing.map(|name| format!("{ENVIRONMENT} doesn't list {name}")).collect()
 }
 
 /// Returns a violation for each code of a refusal that only the page or only the code has.
@@ -69,12 +79,15 @@ fn codes_after<'a>(code: &'a str, words: &'a str) -> impl Iterator<Item = &'a st
     })
 }
 
-/// Returns the code below these folders without its tests.
+/// Files that are no part of the program.
+const OTHER_FILES: [&str; 3] = ["tests", "tests.rs", "build.rs"];
+
+/// Returns the code below these folders without its tests and build scripts.
 fn product_code(root: &Path, folders: &[&str]) -> Result<String> {
     let mut code = String::new();
     for folder in folders {
         for file in crates::rust_files(&root.join(folder))? {
-            if !file.iter().any(|part| part == "tests" || part == "tests.rs") {
+            if !file.iter().any(|part| OTHER_FILES.iter().any(|other| part == *other)) {
                 let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
                 code.push_str(text.split("#[cfg(test)]").next().unwrap_or_default());
             }
@@ -94,6 +107,12 @@ fn unknown_words_are_found() {
     let page = "| message | do this |\n|---|---|\n| `no answer`, `lost it` | `wait` |\n`other`\n";
     let expected = ["a.md: the program doesn't have \"lost it\""];
     assert_eq!(unknown_words("a.md", &column(page, 0), "no answer from {}\n"), expected);
+}
+
+#[test]
+fn unlisted_variables_are_found() {
+    let code = "env::var(\"A_B\") std::env::var_os(\n    \"C\",\n) env::var(name)";
+    assert_eq!(unlisted_variables(&["A_B"], code), ["docs/environment.md doesn't list C"]);
 }
 
 #[test]
