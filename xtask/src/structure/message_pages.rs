@@ -79,12 +79,15 @@ fn codes_after<'a>(code: &'a str, words: &'a str) -> impl Iterator<Item = &'a st
     })
 }
 
-/// Returns the code below these folders without its tests.
+/// Files that are no part of the program.
+const OTHER_FILES: [&str; 3] = ["tests", "tests.rs", "build.rs"];
+
+/// Returns the code below these folders without its tests and build scripts.
 fn product_code(root: &Path, folders: &[&str]) -> Result<String> {
     let mut code = String::new();
     for folder in folders {
         for file in crates::rust_files(&root.join(folder))? {
-            if !file.iter().any(|part| part == "tests" || part == "tests.rs") {
+            if !file.iter().any(|part| OTHER_FILES.iter().any(|other| part == *other)) {
                 let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
                 code.push_str(text.split("#[cfg(test)]").next().unwrap_or_default());
             }

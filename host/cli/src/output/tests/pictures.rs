@@ -196,6 +196,42 @@ fn page_has_the_plan_with_interned_words() {
     let (data, _) = data(&of(Picture::Html, &plan_with_problems(), SIDES));
     let expected = expect![[r#"
         {
+          "cards": {
+            "notes": [
+              {
+                "by": "",
+                "code": "n",
+                "commands": [],
+                "message": "two classes share a template",
+                "objects": [],
+                "remedy": "",
+                "times": 1
+              }
+            ],
+            "problems": [
+              {
+                "by": "source",
+                "code": "paused",
+                "commands": [],
+                "message": "Cluster ns/edge is paused",
+                "objects": [
+                  "Cluster ns/edge"
+                ],
+                "remedy": "unpause it, or --accept already-paused",
+                "times": 1
+              },
+              {
+                "by": "target",
+                "code": "crd-missing",
+                "commands": [],
+                "message": "kind Machine.cluster.x-k8s.io is not served",
+                "objects": [],
+                "remedy": "install Cluster API",
+                "times": 1
+              }
+            ],
+            "warnings": []
+          },
           "files": false,
           "head": {
             "again": "pivot-host plan --to-kubeconfig b",
@@ -226,33 +262,6 @@ fn page_has_the_plan_with_interned_words() {
           "plan": {
             "moves": [],
             "needed": [],
-            "notes": [
-              {
-                "code": "n",
-                "message": "two classes share a template",
-                "objects": []
-              }
-            ],
-            "problems": [
-              {
-                "code": "paused",
-                "commands": [],
-                "message": "Cluster ns/edge is paused",
-                "objects": [
-                  "Cluster ns/edge"
-                ],
-                "remedy": "unpause it, or --accept already-paused",
-                "side": "source"
-              },
-              {
-                "code": "crd-missing",
-                "commands": [],
-                "message": "kind Machine.cluster.x-k8s.io is not served",
-                "objects": [],
-                "remedy": "install Cluster API",
-                "side": "target"
-              }
-            ],
             "stays": [
               [
                 8,
