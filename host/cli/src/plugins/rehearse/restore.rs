@@ -108,6 +108,8 @@ async fn restore(
         watcher,
         halter: Halter::default(),
         parking: Default::default(),
+        // The copies in memory run no clusters.
+        workload_clusters: None,
     };
     let reports = objects.iter().filter_map(find_report).collect();
     let (places, reports) =

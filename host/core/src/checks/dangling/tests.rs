@@ -374,7 +374,7 @@ fn unused_objects_need_nothing() {
             world.stays(&stays, json!({})).missing()
         };
         assert_eq!(with("ClusterClass ns/u"), [""; 0], "{kind}");
-        assert_eq!(with("Cluster ns/u"), [stays.clone()], "{kind}");
+        assert_eq!(with("Cluster ns/u"), std::slice::from_ref(&stays), "{kind}");
     }
     let pool = json!({"kind": "OpenStackFloatingIPPool", "name": "x"});
     let spec = json!({"identityRef": {"name": "x"}, "bastion": {"spec": {"floatingIPPoolRef": pool}}});
