@@ -47,7 +47,7 @@ use inspection::{inspection_document, inspection_text, short_digest};
 pub(crate) use loading::Loading;
 use notes::{not_called, switched_off, written_by_others};
 pub(crate) use recording::RecordingFile;
-pub(crate) use rehearse::{Restored, restore_into_memory};
+pub(crate) use rehearse::{RestoreComparison, restore_into_memory};
 use runtime::start_runtime;
 use trust::TrustFile;
 

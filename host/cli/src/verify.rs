@@ -10,7 +10,7 @@ use crate::authorship::Authors;
 use crate::ends::flag_for;
 use crate::exit;
 use crate::output::{self, Document, ErrorDocument, Output, Text};
-use crate::plugins::{Restored, restore_into_memory};
+use crate::plugins::{RestoreComparison, restore_into_memory};
 
 const UNTOUCHED: &str = "nothing in the directory is changed";
 
@@ -69,7 +69,7 @@ pub(crate) async fn run(end: &DirectoryEnd, with: &PluginArgs, restores: bool, o
     let all = output.settings().verbose > 0;
     output.result(&Document::new("Verification", content), || {
         let mut text = output::verification_text(&examined, all);
-        if let Some(Ok(Restored { objects, changed_by_plugins, differences })) = &restored {
+        if let Some(Ok(RestoreComparison { objects, changed_by_plugins, differences })) = &restored {
             text.append(output::restored_text(*objects, *changed_by_plugins, differences.len()));
         }
         text
@@ -97,10 +97,10 @@ pub(crate) async fn run(end: &DirectoryEnd, with: &PluginArgs, restores: bool, o
 }
 
 /// Returns the result of a restore into memory, for documents.
-fn describe_restore(restored: &Result<Restored, Text>) -> Value {
+fn describe_restore(restored: &Result<RestoreComparison, Text>) -> Value {
     match restored {
         Err(why) => json!({"objects": 0, "changedByPlugins": 0, "differences": [], "stopped": why.message()}),
-        Ok(Restored { objects, changed_by_plugins, differences }) => json!({
+        Ok(RestoreComparison { objects, changed_by_plugins, differences }) => json!({
             "objects": objects,
             "changedByPlugins": changed_by_plugins,
             "differences": differences,

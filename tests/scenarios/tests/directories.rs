@@ -42,7 +42,7 @@ async fn restore(server: &Server, dir: &Path, flags: &[&str]) {
     );
 }
 
-/// Restores Clusters whose API servers don't exist. They stay paused until they are named.
+/// Restores Clusters whose API servers don't exist. They stay paused until the user names them.
 pub(crate) async fn restore_unreadable(host: &Host, words: &[&str], server: &Server) {
     let stop = host.run(words).await.unwrap().ends_with(5).unwrap().document().unwrap();
     let error = stop["message"].as_str().unwrap();

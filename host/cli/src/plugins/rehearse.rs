@@ -26,7 +26,7 @@ use super::notes::{by_others, switched_off};
 use crate::args::{self, OutputFormat, RehearseArgs};
 use crate::exit::Result;
 use crate::output::{Document, Output, PlanUse, Progress};
-pub(crate) use restore::{Restored, restore_into_memory};
+pub(crate) use restore::{RestoreComparison, restore_into_memory};
 
 use answers::Answers;
 use observer::{CallLog, Observer};

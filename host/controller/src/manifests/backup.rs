@@ -11,8 +11,8 @@ const BACKUPS_PATH: &str = "/backups";
 /// Path of the ConfigMap with the public keys.
 const RECIPIENTS_PATH: &str = "/recipients";
 const RECIPIENTS_FILE: &str = "recipients.txt";
-/// The variable with the name of the pod's Job. It ends in the scheduled time in minutes, so that each night has a directory of its own,
-/// in which a second pod of the Job continues.
+/// The variable with the name of the pod's Job. The name ends in the scheduled time in minutes, so each night has another directory. A
+/// second pod of the same Job continues in it.
 const JOB_NAME: &str = "JOB_NAME";
 /// The memory of a backup, which holds the bodies of all objects.
 const MEMORY_LIMIT: &str = "1Gi";

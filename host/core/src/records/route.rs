@@ -154,6 +154,11 @@ impl Route {
     pub fn source_may_run(self) -> bool {
         self.ends.source == EndKind::Files && self.target_runs()
     }
+
+    /// Returns true if a move loads a backup, or loaded files that are lost. Those may have been files of a handover.
+    pub fn may_restore(self, record: &Record) -> bool {
+        self.source_may_run() || self.ends.source.is_absent() && record.is_of_files()
+    }
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl KnownObjects {
 ///
 /// # Errors
 ///
-/// In a recovered move, a Cluster stays paused until it is named. In a restore, a Cluster stays paused if it differs from its nodes. If
+/// In a recovered move, a Cluster stays paused until the user names it. In a restore, a Cluster stays paused if it differs from its nodes. If
 /// any does, so does everything else but classes and the other Clusters.
 pub(crate) async fn unpause_copies(
     job: &Job,

@@ -1,6 +1,6 @@
 //! Finds the Clusters of a restored backup whose machines may have changed since the backup. They stay paused.
 //!
-//! A warning comes before the first change. What decides is the comparison of the copies, right before they are unpaused. Each run
+//! A warning comes before the first change. The comparison of the copies decides, right before they are unpaused. Each run
 //! repeats it for the copies that are still paused, and no record has the result. So a resume unpauses Clusters that a user has
 //! corrected since, and it needs no files.
 
@@ -72,8 +72,7 @@ pub(crate) async fn find_differing(
     record: &Record,
     list: &ReleaseList,
 ) -> Result<Vec<PausedCluster>, Failure> {
-    // Files that were lost since may have been those of a handover. Then the comparison finds no difference.
-    let is_restore = job.route.source_may_run() || job.source.end_kind.is_absent() && record.is_of_files();
+    let is_restore = job.route.may_restore(record);
     let Some(workloads) = job.workload_clusters.as_deref().filter(|_| is_restore) else {
         return Ok(Vec::new());
     };

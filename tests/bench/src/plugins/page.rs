@@ -177,7 +177,7 @@ fn hooks(all: &Measured) -> String {
     table
 }
 
-/// How many times as long the second move of a pair took.
+/// The time of a pair's second move in relation to the first.
 fn quotient((without, with): (&Run, &Run)) -> f64 {
     with.took.wall.as_secs_f64() / without.took.wall.as_secs_f64()
 }

@@ -42,7 +42,7 @@ async fn a_lost_cluster_is_restored_from_a_directory_and_no_machine_is_replaced(
     assert_eq!(world.torn_down().unwrap(), Vec::<String>::new());
 }
 
-/// The backup is older than a scale-down and a scale-up, so that one Machine has no node, and two nodes have no Machine.
+/// The backup is older than a scale-down and a scale-up: a Machine has no node, and two nodes have no Machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stale_backups_create_and_delete_no_machine() {
     let mut world = World::start(CLUSTER_API).await.unwrap();

@@ -34,7 +34,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 const ANNOTATIONS_OF_MOVES: [&str; 6] = [ADDED, BLOCK_MOVE, COPY_OF, MARK, RETURN, UNDO];
 
 /// The result of a restore into memory.
-pub(crate) struct Restored {
+pub(crate) struct RestoreComparison {
     /// Number of the objects in the files.
     pub(crate) objects: usize,
     /// Number of the objects whose fields plugins changed.
@@ -43,7 +43,7 @@ pub(crate) struct Restored {
     pub(crate) differences: Vec<String>,
 }
 
-impl Restored {
+impl RestoreComparison {
     /// Returns the differences as one message; none if there are none.
     pub(crate) fn describe_differences(&self) -> Option<Text> {
         (!self.differences.is_empty()).then(|| {
@@ -61,7 +61,7 @@ impl Restored {
 pub(crate) async fn restore_into_memory(
     directory: &DirectoryEnd,
     with: &PluginArgs,
-) -> Result<Restored, Text> {
+) -> Result<RestoreComparison, Text> {
     let loading = Loading::begin(with);
     let opened = ends::open_single_end(&SourceEnd::Directory(directory.clone())).await;
     let (source, _) = opened.map_err(|error| Text::from(error.to_string()))?;
@@ -142,7 +142,7 @@ fn compare(
     target: &MemoryPlace,
     stays: &BTreeMap<Key, String>,
     plugins: &[Arc<dyn Hooks>],
-) -> Restored {
+) -> RestoreComparison {
     let copies: BTreeMap<Key, Value> =
         target.keys().into_iter().filter_map(|key| target.body(&key).map(|body| (key, body))).collect();
     let uids: BTreeSet<&str> =
@@ -172,7 +172,7 @@ fn compare(
         }
         differences.extend(find_lost_owners(object, &key, copy, &uids));
     }
-    Restored { objects: objects.len(), changed_by_plugins, differences }
+    RestoreComparison { objects: objects.len(), changed_by_plugins, differences }
 }
 
 /// Removes the fields that a server sets, and the annotations of moves.

@@ -155,7 +155,7 @@ fn replicas_of_each_owner_are_compared() {
             "MachineDeployment md in the topology of Cluster ns/c wants 4 replicas, and has 2 in the backup",
         ]
     );
-    // Of a hosted control plane there are no Machines.
+    // A hosted control plane has no Machines.
     objects.retain(|object| object.meta.name != "cp-0");
     objects[0] = object(CAPI, "Cluster", "c", &json!({"spec": {"controlPlaneRef": reference}}));
     let hosted: Vec<Object> = nodes(&["w-0", "w-1"]).split_off(1);
