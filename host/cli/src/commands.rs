@@ -511,7 +511,7 @@ impl<'a> Command<'a> {
             watcher,
             halter: self.halter.clone(),
             parking: Default::default(),
-            workload_clusters: Some(Arc::new(WorkloadServers)),
+            workload_clusters: Some(Arc::<WorkloadServers>::default()),
         }
     }
 

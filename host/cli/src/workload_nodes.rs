@@ -6,25 +6,37 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pivot_core::{GroupKind, Kind, KindLabels, Object};
 use pivot_engine::WorkloadClusters;
-use pivot_places::{ConnectOptions, KubePlace, Place};
+use pivot_places::{Budget, ConnectOptions, KubePlace, Place};
 
 /// Longest wait for the nodes of one workload cluster.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Bytes of answers of all workload clusters that are held at once, and of one of them. The files choose these servers.
+const ANSWERS: usize = 256 << 20;
+const ANSWER: usize = 64 << 20;
+
 /// The API servers of workload clusters.
-pub(crate) struct WorkloadServers;
+pub(crate) struct WorkloadServers {
+    answers: Budget,
+}
+
+impl Default for WorkloadServers {
+    fn default() -> Self {
+        Self { answers: Budget::new(ANSWERS) }
+    }
+}
 
 #[async_trait]
 impl WorkloadClusters for WorkloadServers {
     async fn list_nodes(&self, kubeconfig: Object) -> Result<Vec<Object>, String> {
-        let listed = tokio::time::timeout(PATIENCE, list_nodes(kubeconfig)).await;
+        let listed = tokio::time::timeout(PATIENCE, list_nodes(kubeconfig, self.answers.allot(ANSWER))).await;
         listed.unwrap_or_else(|_| Err(format!("no answer within {} seconds", PATIENCE.as_secs())))
     }
 }
 
-async fn list_nodes(kubeconfig: Object) -> Result<Vec<Object>, String> {
-    let place =
-        KubePlace::connect_by_secret(kubeconfig, crate::workload::ENTRY, ConnectOptions::default()).await;
+async fn list_nodes(kubeconfig: Object, answers: Budget) -> Result<Vec<Object>, String> {
+    let options = ConnectOptions { budget: Some(answers), ..Default::default() };
+    let place = KubePlace::connect_by_secret(kubeconfig, crate::workload::ENTRY, options).await;
     let place = place.map_err(|error| error.to_string())?;
     let listed = place.list(&Arc::new(nodes()), None).await;
     Ok(listed.map_err(|error| error.to_string())?.objects)

@@ -35,10 +35,10 @@ const WAITING: usize = 4;
 /// Tests at a time where a test runs a dozen processes and limits how long they may take.
 const CROWDED: usize = 3;
 
-/// Stages that run at the same time. The first three wait for npm, a browser and the linker, the last two for controllers that look
-/// at their objects again after some seconds; none keeps two processors busy.
+/// Stages that run at the same time. The first two wait for npm, a browser and the linker, the last two for controllers that look
+/// at their objects again after some seconds; none keeps two processors busy. The stage of releases stops a move at a certain moment.
 const BESIDE_ONE_ANOTHER: [&[Stage]; 2] =
-    [&[Stage::Reproducible, Stage::Page, Stage::Release], &[Stage::Managers, Stage::Metal3]];
+    [&[Stage::Reproducible, Stage::Page], &[Stage::Managers, Stage::Metal3]];
 
 impl Stage {
     pub(super) const ALL: [Self; 18] = [

@@ -468,12 +468,14 @@ fn backup_job(typed: BackupJobArgs) -> Result<Task> {
     if from.record_namespace != RECORD_NAMESPACE {
         return usage("--record-namespace: backups have no record");
     }
+    if with.trust.is_some() || with.strict {
+        return usage("--trust, --strict: the Job loads the plugins of its image");
+    }
     let lists =
         [("--cluster", cluster), ("--exclude", exclude), ("--also-copy", also_copy), ("--accept", accept)];
     let selection = lists
         .into_iter()
         .flat_map(|(flag, values)| values.iter().flat_map(move |value| [flag.to_owned(), value.clone()]))
-        .chain(with.strict.then(|| "--strict".to_owned()))
         .collect();
     let job = BackupJob {
         image,

@@ -18,6 +18,8 @@ const JOB_NAME: &str = "JOB_NAME";
 const MEMORY_LIMIT: &str = "1Gi";
 /// Pods of one Job after the first one failed.
 const RETRIES: u32 = 2;
+/// Seconds after which a Job ends. A pod that never starts would keep all later Jobs from starting, and no Job would have failed.
+const DEADLINE_SECONDS: u32 = 6 * 60 * 60;
 
 /// Settings of an installation of backups.
 #[derive(Clone, Debug)]
@@ -95,7 +97,7 @@ fn cron_job(installation: &BackupInstallation) -> Value {
             "schedule": schedule, "concurrencyPolicy": "Forbid",
             "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 3,
             "jobTemplate": {"spec": {
-                "backoffLimit": RETRIES,
+                "backoffLimit": RETRIES, "activeDeadlineSeconds": DEADLINE_SECONDS,
                 "template": {"metadata": {"labels": labels}, "spec": pod},
             }},
         },

@@ -25,6 +25,8 @@ const CONTROL_PLANE_NODE: [&str; 2] =
     ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
 /// Label with the name that the Cluster's topology gives to a MachineDeployment and its Machines.
 const LABEL_TOPOLOGY: &str = "topology.cluster.x-k8s.io/deployment-name";
+/// Label with the name that the Cluster's topology gives to a MachinePool.
+const LABEL_TOPOLOGY_POOL: &str = "topology.cluster.x-k8s.io/pool-name";
 /// Number of names that a line lists.
 const MAX_NAMES: usize = 5;
 /// Length of the longest name of a node that is printed, in bytes.
@@ -169,6 +171,16 @@ impl ComparedCluster<'_> {
             };
             let machines = members.machines.iter().filter(is_of_part).count();
             let owner = format!("MachineDeployment {} in {topology}", to_line(name, MAX_NODE_NAME));
+            compare(owner, part.get("replicas").and_then(Value::as_i64), machines);
+        }
+        let parts = body.field("/spec/topology/workers/machinePools").and_then(Value::as_array);
+        for part in parts.into_iter().flatten() {
+            let name = text_field(part, "name").unwrap_or_default();
+            let is_of_part = |pool: &&Body<'_>| {
+                pool.object.meta.labels.get(LABEL_TOPOLOGY_POOL).is_some_and(|label| label == name)
+            };
+            let machines = members.pools.iter().filter(is_of_part).map(|pool| provider_ids(pool).len()).sum();
+            let owner = format!("MachinePool {} in {topology}", to_line(name, MAX_NODE_NAME));
             compare(owner, part.get("replicas").and_then(Value::as_i64), machines);
         }
         found

@@ -79,9 +79,10 @@ pub(crate) async fn find_differing(
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind) && !entry.used);
     let clusters: BTreeSet<&Key> = clusters.map(|entry| &entry.key).collect();
     let copies = read_copies(job, list).await?;
-    // The user paused the others, or an earlier run unpaused them.
+    // The user paused or unpaused the others, or an earlier run unpaused them.
     let selected = select_clusters(&copies, |object| {
-        Ok(clusters.contains(&object.key()) && pause::is_ours(&object.meta, &job.move_id))
+        let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Target, error))?;
+        Ok(paused && clusters.contains(&object.key()) && pause::is_ours(&object.meta, &job.move_id))
     })?;
     let reader = Reader { job, side: Side::Target, workloads };
     let mut differing = reader.compare_all(&copies, selected).await?;

@@ -187,3 +187,24 @@ async fn killed_restores_unpause_no_differing_cluster() {
     .await;
     assert!(deaths > 20, "{deaths}");
 }
+
+/// Both are ways to end a restore beside a Cluster that differs.
+#[tokio::test(start_paused = true)]
+async fn clusters_that_a_user_took_over_are_not_compared() {
+    let dir = backup(Stage::new()).await;
+    let nodes = Nodes::named(&["m0", "m1", "cp"]);
+    let keep_paused = |body: &mut serde_json::Value| {
+        body["metadata"]["annotations"].as_object_mut().unwrap().remove("pivot-host.io/undo");
+    };
+    let unpause = |body: &mut serde_json::Value| body["spec"]["paused"] = json!(false);
+    for (change, stays) in [(&keep_paused as &dyn Fn(&mut _), true), (&unpause, false)] {
+        let stage = Stage::empty();
+        let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+        assert!(!left_paused(&stop)[0].can_be_named);
+        stage.target.edit(&cluster(), change).unwrap();
+        run::resume(restoring(&stage, dir.path(), &nodes)).await.unwrap();
+        assert_eq!(is_paused(&stage.target, &cluster()), stays);
+        let pool = stage.target.body(&key(INFRA, "Pool", "p")).unwrap().to_string();
+        assert!(!pool.contains("pivot-host.io/undo"));
+    }
+}

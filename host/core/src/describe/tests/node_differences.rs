@@ -140,7 +140,7 @@ fn replicas_of_each_owner_are_compared() {
     let mut objects = backup();
     let topology = json!({"controlPlane": {"replicas": 3}, "workers": {"machineDeployments": [
         {"name": "md", "replicas": 4}, {"name": "autoscaled"},
-    ]}});
+    ], "machinePools": [{"name": "mp", "replicas": 3}]}});
     let reference =
         json!({"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": "cp"});
     objects[0] =
@@ -153,6 +153,7 @@ fn replicas_of_each_owner_are_compared() {
             "KubeadmControlPlane ns/cp wants 3 replicas, and has 1 in the backup",
             "the control plane in the topology of Cluster ns/c wants 3 replicas, and has 1 in the backup",
             "MachineDeployment md in the topology of Cluster ns/c wants 4 replicas, and has 2 in the backup",
+            "MachinePool mp in the topology of Cluster ns/c wants 3 replicas, and has 0 in the backup",
         ]
     );
     // A hosted control plane has no Machines.

@@ -19,7 +19,8 @@ const CORRECT_COPIES: &str =
     "correct the paused copies, or make the nodes readable, and resume: each Cluster is compared again";
 /// Remedy for a restored control plane with a node that the backup doesn't know.
 const EXPLAIN_CONTROL_PLANE: &str = "a control plane with a node without a Machine stays paused: its provider would remove that member of etcd. \
-                                     Restore a backup that has the Machine";
+                                     To end the restore without this Cluster, remove its annotation pivot-host.io/undo: it stays paused. \
+                                     Then restore this Cluster alone from a backup that has the Machine";
 
 /// Returns alternative remedies for a failure.
 pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
