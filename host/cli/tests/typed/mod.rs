@@ -47,14 +47,14 @@ fn ellipses_stand_for_any_text() {
     }
 }
 
-/// Types the lines in fenced blocks that begin with the program's name, and returns all that they print. Each other line there must have
+/// Types the lines in fenced blocks that begin with the program's name or a loop, and returns all that they print. Each other line there must have
 /// been printed before. The commands find this program and the system's programs, and have no other environment.
 pub(crate) fn type_commands(page: &Path, folder: &Path, program: &Path) -> String {
     let page = fs::read_to_string(page).unwrap();
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
     let mut printed = String::new();
     for line in fenced_lines(&page) {
-        if !line.starts_with("pivot-host ") {
+        if !["pivot-host ", "for "].iter().any(|begin| line.starts_with(begin)) {
             assert!(is_printed(line, &printed), "no command printed {line:?} before:\n{printed}");
             continue;
         }

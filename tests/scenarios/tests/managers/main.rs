@@ -24,6 +24,8 @@ mod restore;
 #[path = "../../../../host/cli/tests/typed/mod.rs"]
 mod typed;
 #[cfg(test)]
+mod upgrade;
+#[cfg(test)]
 mod went_back;
 #[cfg(test)]
 mod witness;
