@@ -61,7 +61,7 @@ Commands:
                         links of ten children break for half an hour (an hour and a half)
   links distance        Measure moves over a link beside straight ones, at the same distance, and
                         write docs/benchmarks-links.md
-  matrix [CLUSTER_API/KUBERNETES ...]
+  matrix [pairs | CLUSTER_API/KUBERNETES ...]
                         Move with the managers of each release on each release of
                         Kubernetes (half an hour, once they are built), or these
   nightly [PART ...] [--minutes N]

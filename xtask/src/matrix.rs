@@ -1,4 +1,6 @@
 //! Moves there and back with the managers of each release of Cluster API on each release of Kubernetes.
+//!
+//! Pairs of releases move from the older to the newer one.
 
 use std::time::Instant;
 
@@ -12,16 +14,45 @@ const KUBERNETES: [&str; 3] = ["1.30.14", "1.33.13", "1.36.3"];
 /// From an old management cluster to a new one.
 const BETWEEN: &str = "1.30.14:1.36.3";
 
-/// `cargo xtask matrix [CLUSTER_API/KUBERNETES …]`: these, or all.
+/// From an older release of Cluster API to a newer one: three lines to the newest two, and each line to the next.
+const PAIRS: [&str; 12] = [
+    "1.9.11:1.13.5",
+    "1.9.11:1.14.2",
+    "1.10.10:1.13.5",
+    "1.10.10:1.14.2",
+    "1.11.10:1.13.5",
+    "1.11.10:1.14.2",
+    "1.8.4:1.9.11",
+    "1.9.11:1.10.10",
+    "1.10.10:1.11.10",
+    "1.11.10:1.12.8",
+    "1.12.8:1.13.5",
+    "1.13.5:1.14.2",
+];
+/// The pairs that also go from an old release of Kubernetes to a new one.
+const PAIRS_BETWEEN: [&str; 2] = ["1.10.10:1.14.2", "1.13.5:1.14.2"];
+
+/// The word that selects all pairs of releases.
+const ALL_PAIRS: &str = "pairs";
+
+fn list_pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let newest = PAIRS.into_iter().zip(std::iter::repeat(KUBERNETES[2]));
+    newest.chain(PAIRS_BETWEEN.into_iter().zip(std::iter::repeat(BETWEEN)))
+}
+
+/// `cargo xtask matrix [pairs | CLUSTER_API/KUBERNETES …]`: these, or all.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
-    let all =
+    let same =
         CLUSTER_API.iter().flat_map(|capi| KUBERNETES.iter().chain([&BETWEEN]).map(move |k8s| (*capi, *k8s)));
     let chosen: Vec<(&str, &str)> = if typed.is_empty() {
-        all.collect()
+        same.chain(list_pairs()).collect()
+    } else if typed == [ALL_PAIRS] {
+        list_pairs().collect()
     } else {
         let Some(chosen) = typed.iter().map(|pair| pair.split_once('/')).collect() else {
             bail!(
-                "cargo xtask matrix [CLUSTER_API/KUBERNETES …], such as 1.10.10/1.33.13 or 1.13.5/{BETWEEN}"
+                "cargo xtask matrix [{ALL_PAIRS} | CLUSTER_API/KUBERNETES …], such as 1.10.10/1.33.13, 1.13.5/{BETWEEN} or \
+                 1.10.10:1.14.2/1.36.3"
             );
         };
         chosen
@@ -32,7 +63,11 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
         say(&format!("\n== Cluster API {cluster_api} on Kubernetes {kubernetes}"));
         let begun = Instant::now();
         let mut test = build_test("managers")?;
-        test.arg("controllers_continue_where_they_stopped_there_and_back").env("PIVOT_HOST_BIN", &program);
+        let name = match cluster_api.contains(':') {
+            true => "newer_controllers_continue_with_older_objects",
+            false => "controllers_continue_where_they_stopped_there_and_back",
+        };
+        test.arg(name).env("PIVOT_HOST_BIN", &program);
         let result = must(test.env("PIVOT_CLUSTER_API", cluster_api).env("PIVOT_KUBERNETES", kubernetes));
         results.push((cluster_api, kubernetes, result.is_ok(), begun.elapsed()));
     }
@@ -40,7 +75,7 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     for (cluster_api, kubernetes, passed, took) in &results {
         let result = if *passed { "passed" } else { "FAILED" };
         say(&format!(
-            "Cluster API {cluster_api:8} Kubernetes {kubernetes:15} {result} {:>6.1}s",
+            "Cluster API {cluster_api:14} Kubernetes {kubernetes:15} {result} {:>6.1}s",
             took.as_secs_f64()
         ));
     }
@@ -61,6 +96,19 @@ mod tests {
         assert!(KUBERNETES.contains(&of("KUBERNETES")));
         for name in ["CLUSTER_API", "CLUSTER_API_SILENT", "CLUSTER_API_NEWEST"] {
             assert!(CLUSTER_API.contains(&of(name)), "{name}");
+        }
+        let pair = format!("{}:{}", of("CLUSTER_API_OLDER"), of("CLUSTER_API_NEWEST"));
+        assert!(PAIRS.contains(&&*pair), "{pair}");
+    }
+
+    #[test]
+    fn the_page_has_a_row_for_each_pair() {
+        let page = include_str!("../../docs/versions.md");
+        for (pair, kubernetes) in list_pairs() {
+            let (source, target) = pair.split_once(':').unwrap();
+            let kubernetes = kubernetes.replace(':', " to ");
+            let row = format!("\n| {source} | {target} | {kubernetes} | ");
+            assert!(page.contains(&row), "{row}");
         }
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod approved;
 pub(crate) mod awaited_signs;
 pub(crate) mod before_pause;
 pub(crate) mod blocking_owners;
+pub(crate) mod converted_kinds;
 pub(crate) mod dangling;
 pub(crate) mod diagnosis;
 pub(crate) mod drain_rules;

@@ -24,7 +24,7 @@ use recipes::Recipe;
 
 pub use metal3::Metal3Files;
 pub use providers::ProviderFiles;
-pub use recipes::{CLUSTER_API, CLUSTER_API_NEWEST, CLUSTER_API_SILENT, ETCD, KUBERNETES};
+pub use recipes::{CLUSTER_API, CLUSTER_API_NEWEST, CLUSTER_API_OLDER, CLUSTER_API_SILENT, ETCD, KUBERNETES};
 
 /// Where the binaries are, or will be once they are requested.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Programs with which typed commands begin.
-const PROGRAMS: [&str; 3] = ["pivot-host ", "sha256sum ", "tar "];
+/// Words with which typed commands begin: programs and a loop.
+const BEGINNINGS: [&str; 4] = ["pivot-host ", "sha256sum ", "tar ", "for "];
 /// Words before the exit code of a command that doesn't end with 0.
 const EXITS: &str = "# exits with ";
 /// Seconds after which a command hangs.
@@ -48,12 +48,12 @@ fn ellipses_stand_for_any_text() {
     }
 }
 
-/// Types the lines in fenced blocks that begin with one of the programs, and returns all that they print. Each other line there must have
+/// Types the lines in fenced blocks that begin with one of the words, and returns all that they print. Each other line there must have
 /// been printed before. The shell starts in this folder, with this `PATH` and no other environment.
 pub(crate) fn type_commands(page: &str, shell: &[&str], folder: &Path, path: &str) -> String {
     let mut printed = String::new();
     for line in fenced_lines(page) {
-        if !PROGRAMS.iter().any(|program| line.starts_with(program)) {
+        if !BEGINNINGS.iter().any(|word| line.starts_with(word)) {
             assert!(is_printed(line, &printed), "no command printed {line:?} before:\n{printed}");
             continue;
         }

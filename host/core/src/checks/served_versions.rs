@@ -9,8 +9,18 @@ use crate::messages::refusal::{Refusal, some_of};
 use crate::plan::Plan;
 use crate::{GroupKind, Key, Kind};
 
-/// Checks every kind of the set against the target's.
-pub fn check_served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &[Arc<Kind>]) -> Vec<Refusal> {
+const UPGRADE: &str = "bring the provider to the same release on both sides: `clusterctl upgrade apply`";
+const CONVERT_FILES: &str = "restore the files into a management cluster that serves this version, and move the Clusters from there into \
+    this target";
+
+/// Checks every kind of the set against the target's. Files have only the version in which they were written, because no server
+/// converts them.
+pub fn check_served_versions(
+    plan: &Plan,
+    inventory: &Inventory,
+    target_kinds: &[Arc<Kind>],
+    are_files: bool,
+) -> Vec<Refusal> {
     let targets: BTreeMap<&GroupKind, &Kind> =
         target_kinds.iter().map(|kind| (&kind.group_kind, kind.as_ref())).collect();
     let mut seen = BTreeSet::new();
@@ -28,12 +38,15 @@ pub fn check_served_versions(plan: &Plan, inventory: &Inventory, target_kinds: &
             None => missing.entry(&kind.group).or_insert((&step.key, Vec::new())).1.push(&kind.kind),
             Some(target) if common_version(source, target).is_none() => {
                 let (key, ours, theirs) = (&step.key, list_versions(source), list_versions(target));
+                let (have, remedy) = if are_files {
+                    ("the files have", CONVERT_FILES)
+                } else {
+                    ("the source serves", UPGRADE)
+                };
                 let message = format!(
-                    "{key} can't be created: the source serves {kind} as {ours}, the target as {theirs}"
+                    "{key} can't be created: {have} {kind} as {ours}, the target serves it as {theirs}"
                 );
-                let upgrade =
-                    "bring the provider to the same release on both sides: `clusterctl upgrade apply`";
-                let refusal = Refusal::target("version-not-served", message, upgrade);
+                let refusal = Refusal::target("version-not-served", message, remedy);
                 refusals.push(Refusal { object: Some(key.clone()), ..refusal });
             }
             Some(_) => {}
@@ -97,10 +110,14 @@ mod tests {
              Widget ns/stays",
         );
         let target = [kind("Cluster"), Arc::new(serving("Machine", "v2", &["v2", "v3"]))];
-        let refusals = check_served_versions(&case.plan(), &case.inventory, &target);
+        let refusals = check_served_versions(&case.plan(), &case.inventory, &target, false);
         let told: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
         expect_test::expect![[r#"
-            target: Machine ns/m can't be created: the source serves Machine.cluster.x-k8s.io as v1beta2, the target as v2, v3; bring the provider to the same release on both sides: `clusterctl upgrade apply`
+            target: Machine ns/m can't be created: the source serves Machine.cluster.x-k8s.io as v1beta2, the target serves it as v2, v3; bring the provider to the same release on both sides: `clusterctl upgrade apply`
             target: InfraCluster ns/a can't be created: the target has no InfraCluster and InfraMachine of infrastructure.cluster.x-k8s.io; install the provider that defines it in the target: `clusterctl init`"#]].assert_eq(&told.join("\n"));
+
+        let files = check_served_versions(&case.plan(), &case.inventory, &target, true);
+        let text = files.first().map(Refusal::to_string).unwrap();
+        assert!(text.contains("the files have Machine") && text.contains("restore the files into"), "{text}");
     }
 }

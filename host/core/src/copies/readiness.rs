@@ -7,16 +7,22 @@
 //!   object is not paused.
 //! - Every Cluster is checked, and one object of every other kind with a status: all objects of a kind have the same controller.
 //! - Kinds without a status have no controller that writes to them; those of other kinds stand in for them.
+//! - If the target stores a kind in a newer version, its controllers judge by the newer version's conditions. Conditions that the
+//!   older release reported may then mean something else, or never become true. So only conditions of the contract that both
+//!   releases know are compared, and the fields of the status that say that an object is initialized.
 //! - Objects that plugins hold are inactive until they are unpaused, and so are objects that only their controller writes to:
 //!   kinds of its API group. They are checked while they are unpaused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
+use serde_json::Value;
+
 use crate::discovery::implicit_links::is_cluster;
 use crate::objects::kind::GroupKind;
 use crate::objects::names::{GROUP_CLUSTER, LABEL_CLUSTER};
 use crate::objects::object::{Key, Object, ObjectError};
-use crate::objects::pause::{is_paused, read_conditions};
+use crate::objects::pause::{Condition, is_paused, read_conditions, read_newer_conditions};
 
 /// Conditions that are true while an operation runs. The operation ends at some point, perhaps just after the move: waiting for
 /// such a condition to become true again would be waiting for something that has already ended.
@@ -35,6 +41,11 @@ const GOING_ON: [&str; 8] = [
 /// deleted, and no controller sets it again then.
 const OF_HEALTH_CHECKS: &str = "HealthCheckSucceeded";
 
+/// Fields of the status by which the contracts say that an object is initialized. They never become false again, and conversion
+/// keeps them.
+const INITIALIZED_FIELDS: [&str; 5] =
+    ["bootstrapReady", "controlPlaneReady", "infrastructureReady", "initialized", "ready"];
+
 /// Conditions that an object's copy must report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
@@ -47,6 +58,8 @@ pub struct Expectation {
     /// (`CertificatesAvailable` of a KubeadmConfig whose data exist). For those, only a condition that is present and not true
     /// counts as missing.
     all_reported: bool,
+    /// Fields of the status that must be true. Empty if the conditions show enough.
+    initialized: BTreeSet<&'static str>,
 }
 
 /// The objects that are checked.
@@ -71,6 +84,8 @@ pub struct Moved<'a> {
     pub asleep: bool,
     /// Whether a plugin holds the object.
     pub held: bool,
+    /// Whether the target stores its kind in a newer version.
+    pub is_converted: bool,
 }
 
 /// Selects the objects to check. `accepted` kinds are not checked.
@@ -103,7 +118,11 @@ pub fn select_checks(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Res
             all.unverifiable.entry(kind.clone()).or_default().insert(one.key.clone());
             continue;
         }
-        let expected = expectation_of(one.object)?;
+        let expected = if one.is_converted {
+            converted_expectation_of(one.object)?
+        } else {
+            expectation_of(one.object)?
+        };
         if of_cluster || expected.speaks_of_pause {
             all.each.insert(one.key.clone(), expected);
         } else {
@@ -126,13 +145,33 @@ pub fn select_checks(moved: &[Moved<'_>], accepted: &BTreeSet<GroupKind>) -> Res
 
 fn expectation_of(source: &Object) -> Result<Expectation, ObjectError> {
     let all = read_conditions(source)?;
-    let speaks_of_pause = all.iter().any(|c| c.kind == "Paused");
+    let speaks_of_pause = speaks_of_pause(&all);
+    let conditions = select_lasting(source, all);
+    let all_reported = speaks_of_pause || is_cluster(&source.kind.group_kind);
+    Ok(Expectation { speaks_of_pause, conditions, all_reported, initialized: BTreeSet::new() })
+}
+
+/// Returns the expectation of an object whose copy the target stores in a newer version.
+fn converted_expectation_of(source: &Object) -> Result<Expectation, ObjectError> {
+    let newer = read_newer_conditions(source)?;
+    Ok(Expectation {
+        speaks_of_pause: speaks_of_pause(&newer),
+        conditions: select_lasting(source, newer),
+        all_reported: false,
+        initialized: find_initialized(source)?,
+    })
+}
+
+fn speaks_of_pause(conditions: &[Condition]) -> bool {
+    conditions.iter().any(|condition| condition.kind == "Paused")
+}
+
+/// Returns the true conditions that controllers keep true.
+fn select_lasting(source: &Object, all: Vec<Condition>) -> BTreeSet<String> {
     let of_machine = source.kind.group_kind.is(GROUP_CLUSTER, "Machine");
     let set_again = |kind: &str| !(of_machine && kind == OF_HEALTH_CHECKS);
     let lasts = |kind: &str| kind != "Paused" && !GOING_ON.contains(&kind) && set_again(kind);
-    let truths = all.into_iter().filter(|c| c.status == "True" && lasts(&c.kind)).map(|c| c.kind).collect();
-    let all_reported = speaks_of_pause || is_cluster(&source.kind.group_kind);
-    Ok(Expectation { speaks_of_pause, conditions: truths, all_reported })
+    all.into_iter().filter(|c| c.status == "True" && lasts(&c.kind)).map(|c| c.kind).collect()
 }
 
 /// Describes the unmet part of an expectation; none if the target's object meets it. `written` is true if a client other than this
@@ -171,7 +210,26 @@ pub fn describe_missing(
         .map(String::as_str)
         .filter(|kind| !truths.contains(kind) && reported(kind))
         .collect();
-    if open.is_empty() { Ok(None) } else { Ok(Some(format!("conditions not true yet: {}", open.join(", ")))) }
+    if !open.is_empty() {
+        return Ok(Some(format!("conditions not true yet: {}", open.join(", "))));
+    }
+    let initialized = find_initialized(target)?;
+    let open: Vec<&str> = expected.initialized.difference(&initialized).copied().collect();
+    if open.is_empty() { Ok(None) } else { Ok(Some(format!("not initialized yet: {}", open.join(", ")))) }
+}
+
+/// Returns the fields of [`INITIALIZED_FIELDS`] that are true.
+fn find_initialized(object: &Object) -> Result<BTreeSet<&'static str>, ObjectError> {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct View {
+        status: Option<serde_json::Map<String, Value>>,
+    }
+    let status = object.view::<View>()?.status.unwrap_or_default();
+    // For control planes, `ready` says that a node is ready now.
+    let counts = |field: &&str| *field != "ready" || !status.contains_key("initialized");
+    let is_true = |field: &&str| status.get(*field) == Some(&Value::Bool(true));
+    Ok(INITIALIZED_FIELDS.into_iter().filter(counts).filter(is_true).collect())
 }
 
 #[cfg(test)]

@@ -219,6 +219,18 @@ pub struct Condition {
 /// Reads the conditions of an object's status in the current contract. Objects of an older API version have them in
 /// `status.v1beta2`.
 pub(crate) fn read_conditions(object: &Object) -> Result<Vec<Condition>, ObjectError> {
+    let (mut all, other) = read_condition_lists(object)?;
+    all.extend(other);
+    Ok(all)
+}
+
+/// Reads only the conditions that an object of an older API version has in `status.v1beta2`.
+pub(crate) fn read_newer_conditions(object: &Object) -> Result<Vec<Condition>, ObjectError> {
+    Ok(read_condition_lists(object)?.0)
+}
+
+/// Reads the conditions in `status.v1beta2` and in `status`.
+fn read_condition_lists(object: &Object) -> Result<(Vec<Condition>, Vec<Condition>), ObjectError> {
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct View {
@@ -236,9 +248,7 @@ pub(crate) fn read_conditions(object: &Object) -> Result<Vec<Condition>, ObjectE
         conditions: Vec<Condition>,
     }
     let status = object.view::<View>()?.status.unwrap_or_default();
-    let mut all = status.v1beta2.unwrap_or_default().conditions;
-    all.extend(status.conditions);
-    Ok(all)
+    Ok((status.v1beta2.unwrap_or_default().conditions, status.conditions))
 }
 
 #[cfg(test)]

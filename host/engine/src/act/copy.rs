@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pivot_core::copies::body;
 use pivot_core::copies::content::CopyContent;
+use pivot_core::copies::conversion;
 use pivot_core::objects::{merge, names};
 use pivot_core::plan::Step;
 use pivot_core::plugins::hooks::Hook;
@@ -180,8 +181,11 @@ async fn copy_one(
     let answer = created.value().map_err(|error| Failure::Object(Side::Target, error))?;
     // The target's controllers may have added finalizers of their own to a copy that already existed.
     let fields = match verb {
-        Verb::Created => body::find_lost_fields(&body, &answer),
-        _ => body::find_lost_fields(&comparable_content(&body, false), &comparable_content(&answer, false)),
+        Verb::Created => conversion::find_lost_fields(kind, &body, &answer),
+        _ => {
+            let (body, answer) = (comparable_content(&body, false), comparable_content(&answer, false));
+            conversion::find_lost_fields(kind, &body, &answer)
+        }
     };
     if !fields.is_empty() {
         let fields = adapted.iter().fold(fields, |fields, by| by.fields(fields));

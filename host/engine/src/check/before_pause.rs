@@ -31,6 +31,7 @@ use crate::base::plugins::calls;
 use crate::base::requests::listing::{self, Listed};
 use crate::base::requests::side_by_side::EMPTY_LISTS;
 use crate::check::agent::refuse_unable_agent;
+use crate::check::converted_kinds;
 use crate::check::dangling::refuse_dangling;
 use crate::check::drain_rules::warn_of_staying_rules;
 use crate::check::dry_run::{self, Changes};
@@ -76,7 +77,12 @@ pub(crate) async fn check_all(
     }
     if job.target.capabilities().judges {
         let target_kinds: Vec<_> = job.kinds.target.values().cloned().collect();
-        refusals.extend(check_served_versions(&snapshot.plan, &snapshot.inventory, &target_kinds));
+        refusals.extend(check_served_versions(
+            &snapshot.plan,
+            &snapshot.inventory,
+            &target_kinds,
+            !job.source.capabilities().judges,
+        ));
     } else {
         refusals.extend(refuse_same_file(&snapshot.plan));
     }
@@ -137,6 +143,7 @@ pub(crate) async fn check_all(
     refusals.extend(foreign.into_iter().map(|refusal| offer_namespace_map(job, &copies, refusal)));
     refusals.extend(if job.options.finish_alone { refuse_unable_agent(job) } else { None });
     node.into_iter().chain(rules).chain(differing).for_each(|event| job.report(event));
+    converted_kinds::report_removed_fields(job, snapshot)?;
     // A refusal by the target's server mostly follows from the others: an older provider, a missing permission.
     if refusals.is_empty() && used.is_empty() {
         refusals.extend(unfit);

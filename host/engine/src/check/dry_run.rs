@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
-use pivot_core::copies::body;
+use pivot_core::copies::conversion;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::plan::{ChangingHook, PluginChange, Step};
 use pivot_core::plugins::hooks::Hook;
@@ -146,7 +146,8 @@ async fn ask_about_step(
     match answer.map_err(quoting) {
         Ok(answer) => {
             let answer = answer.value().map_err(|error| Failure::Object(Side::Target, error))?;
-            let lost = body::find_lost_fields(&sent, &answer);
+            let kind = job.kind_of_copy(snapshot.object(step)?)?;
+            let lost = conversion::find_lost_fields(&kind, &sent, &answer);
             if lost.is_empty() {
                 return Ok(None);
             }

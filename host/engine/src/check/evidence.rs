@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt;
+use pivot_core::copies::conversion;
 use pivot_core::copies::readiness::{self, Asked, Expectation, Moved};
 use pivot_core::discovery::inventory::Inventory;
 use pivot_core::messages::grouping::MAX_LISTED_NAMES;
@@ -40,7 +41,13 @@ pub(crate) fn refuse_unverifiable(job: &Job, snapshot: &Snapshot) -> Result<Vec<
     for step in deleted {
         let object = snapshot.object(step)?;
         let asleep = is_paused_by_user(job, object)?;
-        moved.push(Moved { key: &step.key, object, asleep, held: job.is_held_kind(&step.key.group_kind) });
+        moved.push(Moved {
+            key: &step.key,
+            object,
+            asleep,
+            held: job.is_held_kind(&step.key.group_kind),
+            is_converted: is_converted(job, &step.key.group_kind),
+        });
     }
     let asked = find_expectations(job, &moved)?;
     let refusals = asked.unverifiable.into_iter().filter_map(|(kind, keys)| {
@@ -76,6 +83,11 @@ fn is_paused_by_user(job: &Job, object: &Object) -> Result<bool, Failure> {
     let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Source, error))?;
     let paused = paused && !pause::is_out_of_date(&object.meta, &job.move_id);
     Ok(paused && !pause::is_ours(&object.meta, &job.move_id))
+}
+
+/// Returns true if the target stores a kind in a newer version than the one in which it is compared.
+fn is_converted(job: &Job, kind: &GroupKind) -> bool {
+    job.kind(Side::Target, kind).is_ok_and(|kind| conversion::is_converted(kind))
 }
 
 fn find_expectations(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
@@ -114,7 +126,13 @@ pub(crate) async fn wait_for_takeover(
         let listed = known.get_by_key(&entry.key);
         let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
         let asleep = is_paused_by_user(job, object)?;
-        moved.push(Moved { key: &entry.key, object, asleep, held: entry.pausing == Pausing::Held });
+        moved.push(Moved {
+            key: &entry.key,
+            object,
+            asleep,
+            held: entry.pausing == Pausing::Held,
+            is_converted: is_converted(job, &entry.key.group_kind),
+        });
     }
     let Asked { each, one_of, unverifiable: _ } = find_expectations(job, &moved)?;
     let mut sets: BTreeMap<&GroupKind, Vec<BTreeSet<Key>>> = BTreeMap::new();

@@ -155,6 +155,8 @@ mod unneeded;
 #[cfg(test)]
 mod unruly;
 #[cfg(test)]
+mod upgrades;
+#[cfg(test)]
 mod weaknesses;
 mod webhooks;
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub const ETCD: &str = "3.6.8";
 pub const CLUSTER_API: &str = "1.13.5";
 /// The last Cluster API release line whose controllers don't report that they are paused.
 pub const CLUSTER_API_SILENT: &str = "1.8.4";
+/// A Cluster API release without v1beta2, as upgrades begin from it.
+pub const CLUSTER_API_OLDER: &str = "1.10.10";
 /// The newest Cluster API release line.
 pub const CLUSTER_API_NEWEST: &str = "1.14.2";
 

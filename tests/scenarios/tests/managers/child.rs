@@ -74,7 +74,7 @@ async fn go(world: &mut World, from: Side, mut spec: Value, controller: &mut Run
     pivots.ask(NAMESPACE, spec).await.unwrap();
     pivots.until(NAMESPACE, ("Succeeded", "True"), controller).await.unwrap();
     // The target's controllers get time for mistakes.
-    let (version, wanted) = (world.version, truths(&before, world.version));
+    let (version, wanted) = (world.version(from), truths(&before, world.version(from)));
     let is_back = |dump: &Dump| truths(&moved(dump.clone()), version) == wanted;
     let after = moved(world.until(from.other(), is_back).await.unwrap());
     let log = observer.finish_log().await.unwrap();

@@ -17,7 +17,7 @@ use super::world::{NAMESPACE, World, conditions};
 pub(crate) const OBJECTS: &str = include_str!("world.yaml");
 
 /// The same without a class, for releases that don't know v1beta2 yet.
-const OLDER_OBJECTS: &str = include_str!("world-1.8.yaml");
+pub(crate) const OLDER_OBJECTS: &str = include_str!("world-1.8.yaml");
 
 /// With the release of Cluster API that `PIVOT_CLUSTER_API` names, or with releases before and after the lab's own: the last whose
 /// controllers don't report a pause, which must give the same evidence in the target, and the newest. `PIVOT_KUBERNETES` names the
@@ -25,16 +25,14 @@ const OLDER_OBJECTS: &str = include_str!("world-1.8.yaml");
 // proves: D19, I2, I11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_continue_where_they_stopped_there_and_back() {
-    let kubernetes = read_variable("PIVOT_KUBERNETES").unwrap_or(KUBERNETES);
-    let (source, target) = kubernetes.split_once(':').unwrap_or((kubernetes, kubernetes));
+    let kubernetes = read_pair("PIVOT_KUBERNETES", [KUBERNETES; 2]);
     let releases = match read_variable("PIVOT_CLUSTER_API") {
         Some(version) => vec![version],
         None => sample("other releases of Cluster API", [CLUSTER_API_SILENT, CLUSTER_API_NEWEST], 1).unwrap(),
     };
     for version in releases {
-        let mut world = World::start_on(version, [source, target]).await.unwrap();
-        let is_older = version.starts_with("1.8.") || version.starts_with("1.10.");
-        let (objects, machines) = if is_older { (OLDER_OBJECTS, 3) } else { (OBJECTS, 5) };
+        let mut world = World::start_on([version; 2], kubernetes).await.unwrap();
+        let (objects, machines) = objects_for(version);
         world.fill(objects, machines).await.unwrap();
 
         go(&mut world, Side::Source).await;
@@ -50,6 +48,19 @@ async fn controllers_continue_where_they_stopped_there_and_back() {
         assert_eq!(world.torn_down().unwrap().len(), 2);
         assert_eq!(world.nodes().await.unwrap().len(), machines - 1);
     }
+}
+
+/// The objects that fill a source with a release of Cluster API, and their Machines.
+pub(crate) fn objects_for(version: &str) -> (&'static str, usize) {
+    let is_older = ["1.8.", "1.9.", "1.10."].iter().any(|line| version.starts_with(line));
+    if is_older { (OLDER_OBJECTS, 3) } else { (OBJECTS, 5) }
+}
+
+/// The source's and the target's release that an environment variable names: `A:B`, or `A` for both.
+pub(crate) fn read_pair(variable: &str, default: [&'static str; 2]) -> [&'static str; 2] {
+    let Some(value) = read_variable(variable) else { return default };
+    let (source, target) = value.split_once(':').unwrap_or((value, value));
+    [source, target]
 }
 
 /// The value of an environment variable.
@@ -74,7 +85,7 @@ pub(crate) async fn go_through(world: &mut World, from: Side, kubeconfig: &Path)
     let flags = ["move", "-n", NAMESPACE, "--takeover-timeout", "5m", "--pause-timeout", "3m"];
     let report = host.run(&flags).await.unwrap().done().unwrap();
     // The target's controllers get time for mistakes.
-    let (version, wanted) = (world.version, truths(&before, world.version));
+    let (version, wanted) = (world.version(from), truths(&before, world.version(from)));
     let after = world.until(from.other(), |dump| truths(dump, version) == wanted).await.unwrap();
 
     let log = observer.finish_log().await.unwrap();

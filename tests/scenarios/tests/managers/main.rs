@@ -19,6 +19,11 @@ mod midway;
 #[cfg(test)]
 mod restore;
 #[cfg(test)]
+#[path = "../../../../host/cli/tests/typed/mod.rs"]
+mod typed;
+#[cfg(test)]
+mod upgrade;
+#[cfg(test)]
 mod went_back;
 #[cfg(test)]
 mod witness;

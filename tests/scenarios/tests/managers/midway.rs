@@ -252,7 +252,7 @@ fn says(dump: &Dump) -> String {
 async fn at_rest(world: &mut World, side: Side) -> Shape {
     let dump = world.until_quiet(side).await.unwrap();
     assert_eq!(dangling(&dump), Vec::<String>::new());
-    shape(&dump, world.version)
+    shape(&dump, world.version(side))
 }
 
 /// Waits until there is what there should be, and controllers are idle.

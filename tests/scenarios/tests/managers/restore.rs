@@ -24,7 +24,7 @@ async fn a_lost_cluster_is_restored_from_a_directory_and_no_machine_is_replaced(
     host.run(&copy).await.unwrap().done().unwrap();
     // The source continues until it is lost: the backup leaves nothing paused.
     let after = world.until_quiet(Side::Source).await.unwrap();
-    assert_eq!(truths(&after, world.version), truths(&before, world.version));
+    assert_eq!(truths(&after, CLUSTER_API), truths(&before, CLUSTER_API));
     world.lose_source();
 
     let host = Host::into_server(world.server(Side::Target).kubeconfig()).with_controllers();
@@ -34,7 +34,7 @@ async fn a_lost_cluster_is_restored_from_a_directory_and_no_machine_is_replaced(
     let restored = world.until_quiet(Side::Target).await.unwrap();
     assert_eq!(restored.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
     assert_eq!(dangling(&restored), Vec::<String>::new());
-    assert_eq!(truths(&restored, world.version), truths(&before, world.version));
+    assert_eq!(truths(&restored, CLUSTER_API), truths(&before, CLUSTER_API));
     assert_eq!(world.nodes().await.unwrap(), nodes);
 
     world.scale(Side::Target, 3).await.unwrap();

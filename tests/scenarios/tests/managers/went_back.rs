@@ -58,7 +58,7 @@ async fn controllers_continue_after_a_side_went_back() {
         let before = world.until_quiet(at).await.unwrap();
         let nodes = world.nodes().await.unwrap();
         let end = recovery.play(&mut world, at).await;
-        let (version, wanted) = (world.version, truths(&before, world.version));
+        let (version, wanted) = (world.version(at), truths(&before, world.version(at)));
         let after = world.until(end, |dump| truths(dump, version) == wanted).await.unwrap();
         assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>(), "{recovery:?}");
         assert_eq!(dangling(&after), Vec::<String>::new(), "{recovery:?}");

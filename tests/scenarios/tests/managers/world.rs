@@ -43,8 +43,8 @@ spec:
 ";
 
 pub(crate) struct World {
-    /// The Cluster API release.
-    pub(crate) version: &'static str,
+    /// The Cluster API releases of the source and the target.
+    versions: [&'static str; 2],
     pair: Pair,
     /// Between the source and its managers, if a test disturbs what they read.
     line: Option<FaultProxy>,
@@ -55,13 +55,18 @@ pub(crate) struct World {
 impl World {
     /// Starts everything, with one release of Cluster API; the target is also the workload cluster.
     pub(crate) async fn start(version: &'static str) -> Result<Self> {
-        Self::start_on(version, [KUBERNETES; 2]).await
+        Self::start_on([version; 2], [KUBERNETES; 2]).await
     }
 
-    /// The same on other releases of Kubernetes: the source's and the target's.
-    pub(crate) async fn start_on(version: &'static str, kubernetes: [&str; 2]) -> Result<Self> {
-        let crds = Crds::cluster_api(version).await?.and(Crds::parse(&[infra::crds()])?);
-        let pair = Pair::start_of(kubernetes[0], kubernetes[1], &crds).await?;
+    /// The same with the source's and the target's releases of Cluster API and Kubernetes.
+    pub(crate) async fn start_on(versions: [&'static str; 2], kubernetes: [&str; 2]) -> Result<Self> {
+        let own = Crds::parse(&[infra::crds()])?;
+        let start = async |name: &str, side: usize| {
+            let crds = Crds::cluster_api(versions[side]).await?.and(own.clone());
+            Server::start_of(name, kubernetes[side], &crds).await
+        };
+        let (source, target) = tokio::try_join!(start("source", 0), start("target", 1))?;
+        let pair = Pair { source, target };
         // With this ConfigMap, KCP considers a control plane initialized.
         pair.target
             .apply(
@@ -71,24 +76,33 @@ impl World {
         for server in [&pair.source, &pair.target] {
             server.apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}").await?;
         }
-        let options = options(version);
+        let [of_source, of_target] = versions.map(options);
         let (source, target) = tokio::try_join!(
-            Managers::start(&pair.source, &options),
-            Managers::start(&pair.target, &options)
+            Managers::start(&pair.source, &of_source),
+            Managers::start(&pair.target, &of_target)
         )?;
         let providers = [
             Provider::start(&pair.source, &pair.target).await?,
             Provider::start(&pair.target, &pair.target).await?,
         ];
-        Ok(Self { version, pair, line: None, managers: [source, target], providers })
+        Ok(Self { versions, pair, line: None, managers: [source, target], providers })
+    }
+
+    /// The Cluster API release of one side.
+    pub(crate) fn version(&self, side: Side) -> &'static str {
+        self.versions[usize::from(side == Side::Target)]
     }
 
     /// Restarts the source's managers behind a proxy, and returns its faults.
     pub(crate) async fn disturb_source_managers(&mut self) -> Result<Faults> {
         self.stop_managers(Side::Source);
         let line = FaultProxy::start(&self.pair.source).await?;
-        self.managers[0] =
-            Managers::start_through(&self.pair.source, line.kubeconfig(), &options(self.version)).await?;
+        self.managers[0] = Managers::start_through(
+            &self.pair.source,
+            line.kubeconfig(),
+            &options(self.version(Side::Source)),
+        )
+        .await?;
         let faults = line.faults().clone();
         self.line = Some(line);
         Ok(faults)
@@ -101,8 +115,9 @@ impl World {
 
     /// Fills the source, and waits until the controllers have created so many Machines.
     pub(crate) async fn fill(&mut self, objects: &str, machines: usize) -> Result<()> {
-        let clusters =
-            ["plain", "classy"].into_iter().filter(|name| objects.contains(&format!("name: {name},")));
+        let clusters = ["plain", "classy", "canary"]
+            .into_iter()
+            .filter(|name| objects.contains(&format!("name: {name},")));
         let port = self.pair.target.url().rsplit(':').next().unwrap_or_default();
         for cluster in clusters {
             let kubeconfig = kubeconfig_secret(&self.pair.target, NAMESPACE, cluster)?;
@@ -216,7 +231,7 @@ impl World {
     pub(crate) async fn bring_source_back(&mut self) -> Result<()> {
         self.source_processes().into_iter().try_for_each(process::thaw)?;
         self.pair.source.start_controllers().await?;
-        self.managers[0] = Managers::start(&self.pair.source, &options(self.version)).await?;
+        self.managers[0] = Managers::start(&self.pair.source, &options(self.version(Side::Source))).await?;
         self.providers[0] = Provider::start(&self.pair.source, &self.pair.target).await?;
         Ok(())
     }
@@ -238,7 +253,7 @@ impl World {
         ];
         let server = self.server(side);
         self.managers[usize::from(side == Side::Target)] =
-            Managers::start(server, &options(self.version)).await?;
+            Managers::start(server, &options(self.version(side))).await?;
         Ok(())
     }
 

@@ -36,7 +36,13 @@ fn judge(objects: &[(&Object, bool, bool)], accepted: &[&str]) -> Asked {
     let moved: Vec<Moved<'_>> = objects
         .iter()
         .zip(&keys)
-        .map(|((object, asleep, held), key)| Moved { key, object, asleep: *asleep, held: *held })
+        .map(|((object, asleep, held), key)| Moved {
+            key,
+            object,
+            asleep: *asleep,
+            held: *held,
+            is_converted: false,
+        })
         .collect();
     let accepted = accepted.iter().map(|kind| GroupKind::new(CAPI, *kind)).collect();
     select_checks(&moved, &accepted).unwrap()
@@ -204,4 +210,65 @@ fn only_what_others_wrote_since_counts() {
         "copied from a source whose clock is ahead"
     );
     assert!(seen(json!([entry("manager", "2026-01-01T10:00:06Z")])));
+}
+
+/// A KubeadmControlPlane of Cluster API 1.10.10 in v1beta1.
+fn control_plane(old: Value, new: Value, initialized: bool) -> Object {
+    let status =
+        json!({"initialized": initialized, "ready": true, "conditions": old, "v1beta2": {"conditions": new}});
+    object("controlplane.cluster.x-k8s.io", "KubeadmControlPlane", "plain", 2, status)
+}
+
+fn conditions(all: &[(&str, &str)]) -> Value {
+    let all =
+        all.iter().map(|(kind, status)| json!({"type": kind, "status": status, "observedGeneration": 2}));
+    Value::Array(all.collect())
+}
+
+/// Controllers of 1.14.2 judge the conditions of v1beta1 in another way.
+#[test]
+fn newer_releases_are_judged_by_newer_conditions() {
+    let old = conditions(&[("Ready", "True"), ("Resized", "True")]);
+    let new = conditions(&[
+        ("Available", "True"),
+        ("Paused", "False"),
+        ("Initialized", "True"),
+        ("Scaled", "True"),
+    ]);
+    let source = control_plane(old, new, true);
+    let key = source.key();
+    let moved = Moved { key: &key, object: &source, asleep: false, held: false, is_converted: true };
+    let asked = select_checks(&[moved], &BTreeSet::new()).unwrap();
+    let expected = asked.each.get(&key).unwrap();
+    let missing = |new: &[(&str, &str)], initialized: bool| {
+        let old = conditions(&[("Ready", "False"), ("Resized", "False")]);
+        describe_missing(expected, &control_plane(old, conditions(new), initialized), true).unwrap()
+    };
+    // `Scaled` is no longer reported.
+    let reported = [("Available", "True"), ("Paused", "False"), ("Initialized", "True")];
+    assert_eq!(missing(&reported, true), None);
+    assert_eq!(missing(&reported, false).unwrap(), "not initialized yet: initialized");
+    let unavailable = [("Available", "False"), ("Paused", "False"), ("Initialized", "True")];
+    assert_eq!(missing(&unavailable, true).unwrap(), "conditions not true yet: Available");
+    assert_eq!(missing(&reported[..1], true).unwrap(), "its controller has not written to it yet");
+    let paused = [("Available", "True"), ("Paused", "True")];
+    assert_eq!(missing(&paused, true).unwrap(), "its controller still treats it as paused");
+}
+
+/// 1.8.4 reports no pause and no condition of v1beta2.
+#[test]
+fn silent_releases_are_judged_by_initialization() {
+    let status = json!({"bootstrapReady": true, "infrastructureReady": true, "conditions": conditions(&[("Ready", "True")])});
+    let source = object(CAPI, "Machine", "m", 2, status);
+    let key = source.key();
+    let moved = Moved { key: &key, object: &source, asleep: false, held: false, is_converted: true };
+    let asked = select_checks(&[moved], &BTreeSet::new()).unwrap();
+    let expected = asked.one_of.values().next().and_then(|all| all.get(&key)).unwrap();
+    let copy = |status: Value| object(CAPI, "Machine", "m", 2, status);
+    let missing = |status, written| describe_missing(expected, &copy(status), written).unwrap();
+    let initialized = json!({"bootstrapReady": true, "infrastructureReady": true});
+    assert_eq!(missing(initialized.clone(), true), None);
+    assert!(missing(initialized, false).is_some());
+    let half = json!({"bootstrapReady": true, "infrastructureReady": false});
+    assert_eq!(missing(half, true).unwrap(), "not initialized yet: infrastructureReady");
 }
