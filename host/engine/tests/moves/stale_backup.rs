@@ -188,7 +188,7 @@ async fn killed_restores_unpause_no_differing_cluster() {
     assert!(deaths > 20, "{deaths}");
 }
 
-/// Both are ways to end a restore beside a Cluster that differs.
+/// Both are ways to end a restore although a Cluster differs.
 #[tokio::test(start_paused = true)]
 async fn clusters_that_a_user_took_over_are_not_compared() {
     let dir = backup(Stage::new()).await;
