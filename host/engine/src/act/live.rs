@@ -54,7 +54,8 @@ pub(crate) async fn unpause_copies(
     list: &ReleaseList,
     copied: Option<&Inventory>,
 ) -> Result<(), Failure> {
-    let differing = restored_clusters::find_differing(job, record, list).await?;
+    // On the heap: what all moves await stays small on the stack.
+    let differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
     let left_paused = match record.is_recovered() {
         true => find_unnamed(job, list).await?,
         false => differing.iter().map(|paused| paused.cluster.clone()).collect(),

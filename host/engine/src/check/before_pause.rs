@@ -133,7 +133,7 @@ pub(crate) async fn check_all(
         existing::find_existing(job, snapshot),
         warn_without_schedulable_node(job),
         warn_of_staying_rules(job, snapshot),
-        warn_of_differing(job, snapshot),
+        Box::pin(warn_of_differing(job, snapshot)),
     )?;
     refusals.extend(providers.into_iter().chain(active));
     let (lost, lost_if_strict) = bystanders;
