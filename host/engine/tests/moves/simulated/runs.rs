@@ -176,8 +176,9 @@ impl Game {
                     began.elapsed()
                 })
             };
-            // One thread can't have two runtimes.
-            let ran = std::thread::scope(|scope| scope.spawn(run).join().unwrap());
+            // One thread can't have two runtimes. A debug program's futures need almost the 2 MiB that a thread has by default.
+            let thread = std::thread::Builder::new().stack_size(8 << 20);
+            let ran = std::thread::scope(|scope| thread.spawn_scoped(scope, run).unwrap().join().unwrap());
             let stood = ran + Duration::from_secs(dice.about("longer").below(30));
             game.world.set_time(before + stood);
             stood
