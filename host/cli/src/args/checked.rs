@@ -50,7 +50,7 @@ pub(crate) enum Task {
     BackupJob(Choices, BackupJob),
     /// The risk to explain; none: all.
     Explain(Option<Risk>),
-    /// Whether the directory is restored into memory, too, and the plugins for that.
+    /// Examines a directory. The flag is true if the directory is also restored into memory, with these plugins.
     Verify(DirectoryEnd, PluginArgs, bool),
     Sign(Signing),
     Plugin(PluginVerb),

@@ -34,7 +34,7 @@ pub struct BackupInstallation {
     pub storage: String,
     /// Public keys to which the backups are encrypted, as in their file. None: the backups have Secrets in plain text.
     pub recipients: Option<String>,
-    /// Whether the plugins of the image take part.
+    /// True if the plugins of the image take part.
     pub has_plugins: bool,
     /// Arguments with the selection of objects and the accepted risks.
     pub arguments: Vec<String>,

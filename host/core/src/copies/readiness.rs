@@ -84,7 +84,7 @@ pub struct Moved<'a> {
     pub asleep: bool,
     /// Whether a plugin holds the object.
     pub held: bool,
-    /// Whether the target stores its kind in a newer version.
+    /// True if the target stores its kind in a newer version.
     pub is_converted: bool,
 }
 

@@ -56,10 +56,8 @@ pub(crate) async fn unpause_copies(
 ) -> Result<(), Failure> {
     // On the heap: what all moves await stays small on the stack.
     let differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
-    let left_paused = match record.is_recovered() {
-        true => find_unnamed(job, list).await?,
-        false => differing.iter().map(|paused| paused.cluster.clone()).collect(),
-    };
+    let mut left_paused = if record.is_recovered() { find_unnamed(job, list).await? } else { Vec::new() };
+    left_paused.extend(differing.iter().map(|paused| paused.cluster.clone()));
     let may_run = |key: &Key| {
         is_cluster_class(&key.group_kind) || is_cluster(&key.group_kind) && !left_paused.contains(key)
     };

@@ -21,7 +21,7 @@ struct Nodes(Mutex<Result<Vec<Object>, String>>);
 
 impl Nodes {
     /// Workers with the provider IDs of Machines, and a node of the control plane if it is named `cp`.
-    fn named(names: &[&str]) -> Arc<Self> {
+    fn with_names(names: &[&str]) -> Arc<Self> {
         let kind = Arc::new(Kind { namespaced: false, ..kind("", "Node", "nodes", KindLabels::default()) });
         let node = |name: &&str| {
             let labels =
@@ -84,7 +84,7 @@ fn left_paused(stop: &Stop) -> &[PausedCluster] {
 async fn current_backups_run_after_a_restore() {
     let dir = backup(Stage::new()).await;
     let stage = Stage::empty();
-    run::start(restoring(&stage, dir.path(), &Nodes::named(&["m0", "m1"]))).await.unwrap();
+    run::start(restoring(&stage, dir.path(), &Nodes::with_names(&["m0", "m1"]))).await.unwrap();
     assert!(!is_paused(&stage.target, &cluster()) && nothing_of_ours(&stage.target));
 }
 
@@ -92,8 +92,8 @@ async fn current_backups_run_after_a_restore() {
 async fn differing_clusters_stay_paused_until_corrected() {
     let dir = backup(Stage::new()).await;
     for (nodes, reason) in [
-        (Nodes::named(&["m0"]), "no node has the provider ID of Machine ns/m1"),
-        (Nodes::named(&["m0", "m1", "m2"]), "nodes of workers without a Machine: m2"),
+        (Nodes::with_names(&["m0"]), "no node has the provider ID of Machine ns/m1"),
+        (Nodes::with_names(&["m0", "m1", "m2"]), "nodes of workers without a Machine: m2"),
         (Nodes::silent(), "its nodes can't be read: no route to host"),
     ] {
         let stage = Stage::empty();
@@ -118,7 +118,7 @@ async fn differing_clusters_stay_paused_until_corrected() {
         let pool = stage.target.body(&key(INFRA, "Pool", "p")).unwrap().to_string();
         assert!(is_paused(&stage.target, &cluster()) && pool.contains("pivot-host.io/undo"));
 
-        let corrected = Nodes::named(&["m0", "m1"]);
+        let corrected = Nodes::with_names(&["m0", "m1"]);
         run::resume(restoring(&stage, dir.path(), &corrected)).await.unwrap();
         assert!(!is_paused(&stage.target, &cluster()) && nothing_of_ours(&stage.target));
     }
@@ -127,7 +127,8 @@ async fn differing_clusters_stay_paused_until_corrected() {
 #[tokio::test(start_paused = true)]
 async fn named_clusters_run_unless_etcd_is_in_danger() {
     let dir = backup(Stage::new()).await;
-    for (nodes, runs) in [(Nodes::named(&["m0", "m1", "cp"]), false), (Nodes::named(&["m0"]), true)] {
+    for (nodes, runs) in [(Nodes::with_names(&["m0", "m1", "cp"]), false), (Nodes::with_names(&["m0"]), true)]
+    {
         let stage = Stage::empty();
         let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
         assert_eq!(left_paused(&stop)[0].can_be_named, runs);
@@ -141,13 +142,13 @@ async fn named_clusters_run_unless_etcd_is_in_danger() {
 #[tokio::test(start_paused = true)]
 async fn restores_without_their_files_compare_too() {
     let dir = backup(Stage::new()).await;
-    let (stage, nodes) = (Stage::empty(), Nodes::named(&["m0"]));
+    let (stage, nodes) = (Stage::empty(), Nodes::with_names(&["m0"]));
     run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
     let mut setup = restoring(&stage, dir.path(), &nodes);
     setup.options.scope.accept = Default::default();
     let stop = run::resume(With::absent(Side::Source, setup.clone())).await.unwrap_err();
     assert_eq!(left_paused(&stop)[0].cluster, cluster());
-    *nodes.0.lock().unwrap() = Nodes::named(&["m0", "m1"]).0.lock().unwrap().clone();
+    *nodes.0.lock().unwrap() = Nodes::with_names(&["m0", "m1"]).0.lock().unwrap().clone();
     run::resume(With::absent(Side::Source, setup)).await.unwrap();
     assert!(!is_paused(&stage.target, &cluster()));
 }
@@ -155,7 +156,7 @@ async fn restores_without_their_files_compare_too() {
 #[tokio::test(start_paused = true)]
 async fn equal_clusters_run_beside_differing_ones() {
     let dir = backup(two_clusters()).await;
-    let (stage, nodes) = (Stage::empty(), Nodes::named(&["m0", "m1"]));
+    let (stage, nodes) = (Stage::empty(), Nodes::with_names(&["m0", "m1"]));
     let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
     let [stays] = left_paused(&stop) else { panic!("{stop}") };
     assert_eq!(stays.cluster, other());
@@ -171,7 +172,7 @@ async fn killed_restores_unpause_no_differing_cluster() {
     let whole = Stage::empty();
     run::start(importing(&whole, dir.path())).await.unwrap();
     let target = picture(&whole.target);
-    let nodes = Nodes::named(&["m0"]);
+    let nodes = Nodes::with_names(&["m0"]);
     let deaths = at_every_write(
         async || (Stage::empty(), ()),
         async |stage, ()| drop(run::start(restoring(stage, dir.path(), &nodes)).await),
@@ -192,7 +193,7 @@ async fn killed_restores_unpause_no_differing_cluster() {
 #[tokio::test(start_paused = true)]
 async fn clusters_that_a_user_took_over_are_not_compared() {
     let dir = backup(Stage::new()).await;
-    let nodes = Nodes::named(&["m0", "m1", "cp"]);
+    let nodes = Nodes::with_names(&["m0", "m1", "cp"]);
     let keep_paused = |body: &mut serde_json::Value| {
         body["metadata"]["annotations"].as_object_mut().unwrap().remove("pivot-host.io/undo");
     };

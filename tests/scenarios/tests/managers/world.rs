@@ -58,7 +58,7 @@ impl World {
         Self::start_on([version; 2], [KUBERNETES; 2]).await
     }
 
-    /// The same with the source's and the target's releases of Cluster API and Kubernetes.
+    /// Starts both sides with releases of Cluster API and Kubernetes of their side.
     pub(crate) async fn start_on(versions: [&'static str; 2], kubernetes: [&str; 2]) -> Result<Self> {
         let own = Crds::parse(&[infra::crds()])?;
         let start = async |name: &str, side: usize| {

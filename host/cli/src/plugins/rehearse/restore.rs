@@ -202,3 +202,40 @@ fn find_lost_owners(object: &Object, key: &Key, copy: &Value, uids: &BTreeSet<&s
     });
     lost.map(|owner| format!("{key} has lost its owner {} {}", owner.kind, owner.name)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pivot_core::{GroupKind, Kind, KindLabels};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lost_fields_and_owners_are_differences() {
+        let kind = Arc::new(Kind {
+            group_kind: GroupKind::new("x.io", "Host"),
+            version: "v1".to_owned(),
+            plural: "hosts".to_owned(),
+            namespaced: true,
+            status_subresource: true,
+            served: vec!["v1".to_owned()],
+            labels: KindLabels::default(),
+        });
+        let body = |spec: Value| {
+            let owner = json!({"apiVersion": "x.io/v1", "kind": "Rack", "name": "r", "uid": "u"});
+            let metadata = json!({"namespace": "ns", "name": "h", "ownerReferences": [owner]});
+            json!({"apiVersion": "x.io/v1", "kind": "Host", "metadata": metadata, "spec": spec})
+        };
+        let object = Object::from_value(kind.clone(), &body(json!({"kept": 1, "lost": 2}))).unwrap();
+        let target = MemoryPlace::new("memory");
+        target.add_kind((*kind).clone()).add_namespace("ns");
+        target.insert(body(json!({"kept": 1}))).unwrap();
+        let found = compare(&[object], &target, &BTreeMap::new(), &[]);
+        assert_eq!(
+            found.differences,
+            ["Host ns/h differs in spec.lost", "Host ns/h has lost its owner Rack r"]
+        );
+    }
+}

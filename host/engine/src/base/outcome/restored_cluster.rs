@@ -9,6 +9,6 @@ pub struct PausedCluster {
     pub cluster: Key,
     /// Differences from its nodes, or the reason why they can't be read.
     pub reasons: Vec<String>,
-    /// Whether the Cluster is unpaused if a user names it. False if its control plane has a node without a Machine.
+    /// True if the Cluster is unpaused as soon as a user names it. False if its control plane has a node without a Machine.
     pub can_be_named: bool,
 }
