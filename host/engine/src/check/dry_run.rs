@@ -66,11 +66,12 @@ async fn call_pure_hooks<'a>(
     let mut changes = Changes::new();
     for step in steps.filter(|step| step.treatment().is_offered_to_plugins()) {
         let object = snapshot.object(step)?;
-        for (called, hook) in [(Hook::Hold, ChangingHook::Hold), (Hook::Adapt, ChangingHook::Adapt)] {
-            if let Some(wanted) = calls::ask_for_patch(&job.plugins, called, object, None).await? {
-                let change = PluginChange { hook, by: wanted.by.to_string(), fields: wanted.fields(object) };
-                changes.entry(step.key.clone()).or_default().push(change);
-            }
+        let hold = calls::ask_for_patch(&job.plugins, Hook::Hold, object, None).await?;
+        let adapt = calls::ask_to_adapt(job, &job.plugins, object).await?;
+        for (hook, wanted) in [(ChangingHook::Hold, hold), (ChangingHook::Adapt, adapt)] {
+            let Some(wanted) = wanted else { continue };
+            let change = PluginChange { hook, by: wanted.by.to_string(), fields: wanted.fields(object) };
+            changes.entry(step.key.clone()).or_default().push(change);
         }
     }
     Ok(changes)

@@ -6,7 +6,6 @@ use pivot_core::copies::body;
 use pivot_core::discovery::implicit_links::{is_cluster, is_cluster_class};
 use pivot_core::objects::{merge, names, pause};
 use pivot_core::plan::Step;
-use pivot_core::plugins::hooks::Hook;
 use pivot_core::records::release::Pausing;
 use pivot_core::{Object, OwnerReference, Side};
 use serde_json::{Value, json};
@@ -41,7 +40,7 @@ pub(crate) async fn build_copy_body(
     if let Some(undo) = undo_pause_in_files(job, object) {
         merge::apply_patch(&mut body, &undo);
     }
-    let wanted = calls::ask_for_patch(plugins_of_step(job, step), Hook::Adapt, object, None).await?;
+    let wanted = calls::ask_to_adapt(job, plugins_of_step(job, step), object).await?;
     if let Some(wanted) = &wanted {
         merge::apply_patch(&mut body, &wanted.patch);
     }

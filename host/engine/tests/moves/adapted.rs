@@ -8,9 +8,10 @@ use pivot_core::plugins::hooks::{Description, Hook};
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks};
 use pivot_engine::run;
+use pivot_memory::MemoryPlace;
 use serde_json::{Value, json};
 
-use crate::stage::{INFRA, Stage, body};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key};
 
 /// May adapt every Pool, and adapts one.
 #[derive(Default)]
@@ -39,7 +40,8 @@ async fn costs(adapts: &'static str) -> (usize, usize) {
     let mut stage = Stage::new();
     // One is there already.
     for n in 1..POOLS {
-        stage.source.insert(body(INFRA, "Pool", &format!("p{n}"), None)).unwrap();
+        let pool = body(INFRA, "Pool", &format!("p{n}"), Some((CLUSTERS, "Cluster", "c")));
+        stage.source.insert(pool).unwrap();
     }
     let description = Description {
         name: "adapts".into(),
@@ -57,7 +59,48 @@ async fn costs(adapts: &'static str) -> (usize, usize) {
 
 #[tokio::test(start_paused = true)]
 async fn the_target_is_asked_about_what_a_plugin_changes_and_not_about_what_it_sees() {
-    // One of its kind, which is asked about for its schema, is adapted once more for that.
-    assert_eq!(costs("none of them").await, (1, 2 * POOLS + 1));
-    assert_eq!(costs("p50").await, (2, 2 * POOLS + 2));
+    // The Pool without an owner is paused itself: its copy is of another version.
+    assert_eq!(costs("none of them").await, (1, POOLS + 1));
+    // What a plugin changes is adapted for the check, for its dry run, and for its copy.
+    assert_eq!(costs("p50").await, (2, POOLS + 1 + 2));
+}
+
+/// Adapts Pools that are new, and edits one of them in the source when it was asked about all.
+struct EditsAfterwards {
+    description: Description,
+    source: MemoryPlace,
+    calls: AtomicUsize,
+}
+
+#[async_trait]
+impl Hooks for EditsAfterwards {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    async fn adapt(&self, object: &Object) -> Result<Option<Value>, HookError> {
+        if self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
+            let edit = |body: &mut Value| body["spec"] = json!({"new": true});
+            self.source.edit(&key(INFRA, "Pool", "p1"), edit).unwrap();
+        }
+        let is_new = object.value().unwrap()["spec"]["new"] == true;
+        Ok(is_new.then(|| json!({"spec": {"adapted": true}})))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_changed_are_adapted_again() {
+    let mut stage = Stage::new();
+    stage.source.insert(body(INFRA, "Pool", "p1", Some((CLUSTERS, "Cluster", "c")))).unwrap();
+    let description = Description {
+        name: "edits".into(),
+        kinds: vec![GroupKind::new(INFRA, "Pool")],
+        hooks: vec![Hook::Adapt],
+        ..Description::default()
+    };
+    let (source, calls) = (stage.source.clone(), AtomicUsize::default());
+    stage.plugins = vec![Arc::new(EditsAfterwards { description, source, calls })];
+    run::start(stage.setup()).await.unwrap();
+    let copy = stage.target.body(&key(INFRA, "Pool", "p1")).unwrap();
+    assert_eq!(copy["spec"], json!({"new": true, "adapted": true}));
 }

@@ -136,6 +136,23 @@ pub(crate) async fn ask_for_patch(
     Ok((!by.is_empty()).then(|| WantedPatch { patch: all, by: PatchAuthors::new(&by) }))
 }
 
+/// The changes that plugins want to make to the copy of a source object.
+pub(crate) async fn ask_to_adapt(
+    job: &Job,
+    plugins: &[Arc<dyn Hooks>],
+    object: &Object,
+) -> Result<Option<WantedPatch>, Failure> {
+    let kind = &object.kind.group_kind;
+    if !plugins.iter().any(|plugin| plugin.changes(Hook::Adapt, kind)) || job.unadapted.contains(object) {
+        return Ok(None);
+    }
+    let wanted = ask_for_patch(plugins, Hook::Adapt, object, None).await?;
+    if wanted.is_none() {
+        job.unadapted.insert(object);
+    }
+    Ok(wanted)
+}
+
 /// Returns true if one path equals the other, or is below it.
 fn paths_overlap(one: &str, other: &str) -> bool {
     let below =

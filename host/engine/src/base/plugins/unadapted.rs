@@ -1,0 +1,31 @@
+//! The objects that no plugin adapts.
+//!
+//! `adapt` is a pure hook: it answers the same for the same object. It is called before the pause, so that a refusal comes early, and
+//! most answers are that nothing changes. Such an object is not passed to plugins again when it is copied, unless it has changed.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use pivot_core::{Object, Uid};
+
+/// The objects of the source that no plugin adapts, by UID and version.
+#[derive(Default)]
+pub(crate) struct Unadapted(Mutex<HashSet<(Uid, String)>>);
+
+impl Unadapted {
+    /// Returns true if plugins were asked about this version of the object, and none changed it.
+    pub(crate) fn contains(&self, object: &Object) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&identify(object))
+    }
+
+    /// Keeps in mind that no plugin changes this version. An object without a version could change unnoticed.
+    pub(crate) fn insert(&self, object: &Object) {
+        if !object.meta.uid.0.is_empty() && !object.meta.resource_version.is_empty() {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(identify(object));
+        }
+    }
+}
+
+fn identify(object: &Object) -> (Uid, String) {
+    (object.meta.uid.clone(), object.meta.resource_version.clone())
+}
