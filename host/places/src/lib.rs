@@ -35,8 +35,8 @@ pub use crate::mapped::MappedPlace;
 pub use crate::regular::{STDIN, open_regular_file, read_file_or_stdin, read_regular_file};
 pub use pace::Pace;
 pub use place::{
-    Access, AgentDescription, Begun, Capabilities, Change, Closing, Event, Identity, KubeContext, Listing,
-    MetaListing, Opening, Patch, Place, PlaceError, Preconditions, Result, STAND_IN_NAMESPACE, ServicePath,
-    Subresource, Throttled,
+    Access, AgentDescription, Begun, Capabilities, Change, ChangedObjects, Closing, Event, Identity,
+    KubeContext, Listing, MetaListing, Opening, Patch, Place, PlaceError, Preconditions, Result,
+    STAND_IN_NAMESPACE, ServicePath, Subresource, Throttled,
 };
 pub use snapshot::SnapshotPlace;

@@ -104,6 +104,15 @@ pub struct Listing {
     pub resource_version: String,
 }
 
+/// Differences between the first lists of a place and later ones.
+#[derive(Clone, Debug, Default)]
+pub struct ChangedObjects {
+    /// Objects that have another version, or are gone.
+    pub changed: BTreeSet<Key>,
+    /// Objects that were not there.
+    pub new: Vec<(Key, Meta)>,
+}
+
 /// Like [`Listing`], metadata only.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MetaListing {
@@ -393,6 +402,11 @@ pub trait Place: Send + Sync + 'static {
         _version: &str,
     ) -> Result<Listing> {
         Err(lacks_exact_lists(self.label()))
+    }
+
+    /// Returns the objects that have changed since this place listed them first. Only a place that remembers its lists has any.
+    async fn find_changed(&self) -> Result<ChangedObjects> {
+        Ok(ChangedObjects::default())
     }
 
     /// Like [`Place::list`], for one namespace, only the objects that carry a label.

@@ -1,29 +1,42 @@
-//! A cluster as it was at one version: what a backup reads.
+//! A cluster that stays in service, as a backup reads it.
 //!
-//! Each list asks the server for exactly that version. Nothing is held in between, and nothing is written.
+//! Each list asks the server for exactly one version. If a server can't answer that, plain lists are remembered, and compared with
+//! later ones. Nothing is held in between, and nothing is written.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use pivot_core::records::route::EndKind;
-use pivot_core::{GroupKind, Key, Kind, Object};
+use pivot_core::{GroupKind, Key, Kind, Meta, Object, Uid};
 use serde_json::Value;
 
 use crate::place::{
-    Access, AgentDescription, Capabilities, Change, EXACT_LISTS, Event, Identity, KubeContext, Listing,
-    MetaListing, Patch, Place, PlaceError, Preconditions, Result, ServicePath, Throttled, lacks_exact_lists,
+    Access, AgentDescription, Capabilities, Change, ChangedObjects, EXACT_LISTS, Event, Identity,
+    KubeContext, Listing, MetaListing, Patch, Place, PlaceError, Preconditions, Result, ServicePath,
+    Throttled, lacks_exact_lists,
 };
 
 /// The error of every write and every watch.
 const READ_ONLY: PlaceError = PlaceError::unsupported("a snapshot of a cluster", "be changed or watched");
 
-/// A cluster as it was at one version.
+/// A cluster as it was at one version, or during the time between two lists.
 pub struct SnapshotPlace {
     place: Arc<dyn Place>,
-    version: String,
+    lists: Lists,
 }
+
+/// How the snapshot lists objects.
+enum Lists {
+    /// As they were at this version.
+    AtVersion(String),
+    /// As the first list of a kind had them.
+    First(Mutex<BTreeMap<Listed, Listing>>),
+}
+
+/// A kind, and the namespace whose objects were listed; none means all.
+type Listed = (Arc<Kind>, Option<String>);
 
 impl SnapshotPlace {
     /// Takes a snapshot of a cluster at the version of a plain list.
@@ -41,13 +54,40 @@ impl SnapshotPlace {
             versions.push((&kind.group_kind, place.read_version(kind, namespace).await?));
         }
         let version = find_last_version(place.label(), &versions)?;
-        Ok(Self { place, version })
+        Ok(Self { place, lists: Lists::AtVersion(version) })
     }
 
-    /// Returns the version.
-    pub fn version(&self) -> &str {
-        &self.version
+    /// Returns a snapshot that keeps the first list of each kind. [`Place::find_changed`] tells whether they are of one time.
+    pub fn of_first_lists(place: Arc<dyn Place>) -> Self {
+        Self { place, lists: Lists::First(Mutex::default()) }
     }
+
+    /// Returns the version; none if the lists are of no common version.
+    pub fn version(&self) -> Option<&str> {
+        match &self.lists {
+            Lists::AtVersion(version) => Some(version),
+            Lists::First(_) => None,
+        }
+    }
+}
+
+/// Compares a list with an earlier one.
+fn compare_lists(kind: &Kind, before: &Listing, now: MetaListing, changes: &mut ChangedObjects) {
+    let key = |meta: &Meta| Key {
+        group_kind: kind.group_kind.clone(),
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
+    };
+    let mut before: BTreeMap<&Uid, &Meta> =
+        before.objects.iter().map(|object| (&object.meta.uid, &object.meta)).collect();
+    for meta in now.metas {
+        match before.remove(&meta.uid) {
+            Some(earlier) if earlier.resource_version == meta.resource_version => {}
+            Some(_) => drop(changes.changed.insert(key(&meta))),
+            None => changes.new.push((key(&meta), meta)),
+        }
+    }
+    changes.changed.extend(before.into_values().map(key));
 }
 
 /// Returns the last of the versions, if none of them is before its predecessor.
@@ -108,7 +148,29 @@ impl Place for SnapshotPlace {
     }
 
     async fn list(&self, kind: &Arc<Kind>, namespace: Option<&str>) -> Result<Listing> {
-        self.place.list_snapshot(kind, namespace, &self.version).await
+        let lists = match &self.lists {
+            Lists::AtVersion(version) => return self.place.list_snapshot(kind, namespace, version).await,
+            Lists::First(lists) => lists,
+        };
+        let listed = (kind.clone(), namespace.map(str::to_owned));
+        let first = lists.lock().unwrap_or_else(PoisonError::into_inner).get(&listed).cloned();
+        if let Some(first) = first {
+            return Ok(first);
+        }
+        let listing = self.place.list(kind, namespace).await?;
+        let mut lists = lists.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(lists.entry(listed).or_insert(listing).clone())
+    }
+
+    async fn find_changed(&self) -> Result<ChangedObjects> {
+        let mut changes = ChangedObjects::default();
+        let Lists::First(lists) = &self.lists else { return Ok(changes) };
+        let lists = lists.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for ((kind, namespace), before) in lists {
+            let now = self.place.list_identities(&kind, namespace.as_deref()).await?;
+            compare_lists(&kind, &before, now, &mut changes);
+        }
+        Ok(changes)
     }
 
     async fn list_labelled(&self, kind: &Arc<Kind>, namespace: &str, label: &str) -> Result<Listing> {

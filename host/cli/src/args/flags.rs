@@ -42,7 +42,7 @@ pub(crate) enum Verb {
     Rollback(Box<RollbackArgs>),
     /// Copy a management cluster into a directory, without pausing it
     ///
-    /// All kinds are read at one version. In the files, everything is paused as a move would have paused it.
+    /// All kinds are read at one version, if the server can do that. In the files, everything is paused as a move would have paused it.
     Backup(Box<BackupArgs>),
     /// Hand a source over in a directory, for a cluster that no network reaches
     #[command(subcommand)]

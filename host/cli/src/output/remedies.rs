@@ -246,9 +246,6 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         }
         Remedy::MovePaused => format!("move it paused: {}", to_accept(Risk::AlreadyPaused)),
         Remedy::MoveUnprovisioned => format!("move it as it is: {}", to_accept(Risk::Unprovisioned)),
-        Remedy::PauseForCopy => {
-            "copy with `move --to-directory`, which pauses the Clusters while it reads them".to_owned()
-        }
         Remedy::SourceIsOff => {
             format!("if so: {}", to_accept(Risk::SourceMayRun))
         }
@@ -506,7 +503,6 @@ mod tests {
             Remedy::AcceptUnseen { kinds: [kind()].into() },
             Remedy::AcceptGitops { kind: kind() },
             Remedy::EnablePlugin { plugin: "aws".into(), directory: None },
-            Remedy::PauseForCopy,
         ]
     }
 
@@ -547,7 +543,6 @@ mod tests {
             Remedy::ResumeWithoutSource => 31,
             Remedy::GrantReach { .. } => 32,
             Remedy::SourceIsOff => 33,
-            Remedy::PauseForCopy => 62,
             Remedy::NameCluster { .. } => 34,
             Remedy::AcceptShared { .. } => 35,
             Remedy::AcceptOldNamespace { .. } => 36,

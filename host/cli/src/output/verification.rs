@@ -71,7 +71,11 @@ pub(crate) fn restored_text(objects: usize, changed_by_plugins: usize, differenc
 /// Adds the time of a backup, and work that was under way.
 fn append_backup_facts(text: &mut Text, facts: &BackupFacts) {
     let BackupFacts { taken_at, resource_version, unfinished } = facts;
-    text.add_line(format!("A backup of {taken_at}, all of it at version {resource_version}."));
+    let read = match resource_version {
+        Some(version) => format!("all of it at version {version}"),
+        None => "from lists that were compared with later ones".to_owned(),
+    };
+    text.add_line(format!("A backup of {taken_at}, {read}."));
     if !unfinished.is_empty() {
         let work: Vec<&str> = unfinished.iter().map(|work| work.message.as_str()).collect();
         text.add_line(format!(

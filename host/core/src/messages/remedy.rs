@@ -158,8 +158,6 @@ pub enum Remedy {
     MoveUnprovisioned,
     /// Declare that no management cluster runs the source's objects any more.
     SourceIsOff,
-    /// Copy with a pause instead, which needs no lists at one version.
-    PauseForCopy,
     /// Use the target's object as it is.
     UseExisting,
     /// End the move, and leave the source as it is.

@@ -10,9 +10,11 @@ use crate::Key;
 pub struct BackupFacts {
     /// Time at which the cluster was read, by the clock of the machine that ran the backup.
     pub taken_at: String,
-    /// The version of the cluster at which each object was read.
-    pub resource_version: String,
-    /// Work that was under way in the cluster at that version. A restore brings back what was being deleted.
+    /// The version of the cluster at which each object was read. None if the server can't list all kinds at one version: then lists
+    /// were compared with later ones, and each object that changed meanwhile is among the unfinished work.
+    #[serde(default)]
+    pub resource_version: Option<String>,
+    /// Work that was under way in the cluster meanwhile. A restore brings back what was being deleted.
     pub unfinished: Vec<UnfinishedWork>,
 }
 

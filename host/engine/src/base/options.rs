@@ -66,6 +66,8 @@ pub struct Options {
     pub handover: bool,
     /// Of a backup: its facts so far. [`crate::back_up`] fills them in.
     pub backup: Option<BackupFacts>,
+    /// Of a backup: the manifest names objects that change while they are listed. Otherwise, the backup fails with `Expired`.
+    pub backup_accepts_changes: bool,
     /// The side on which the move changes nothing outside of its namespace: the author of the Pivot has no permission there.
     pub confined: Option<Side>,
     /// Maximum number of bytes of a release list. The list takes several times as many in memory, and anyone may control a side.
@@ -112,6 +114,7 @@ impl Options {
             found_by: None,
             handover: false,
             backup: None,
+            backup_accepts_changes: false,
             confined: None,
             release_list_limit: usize::MAX,
             finish_alone: false,

@@ -160,6 +160,7 @@ pub(crate) async fn check_all(
     report_unneeded_risks(job, snapshot, needed);
     if job.route.is_backup() {
         unfinished.extend(unfinished_work::ask_plugins(job, snapshot).await?);
+        unfinished.extend(unfinished_work::find_changed(job, snapshot).await?);
         unfinished_work::report(job, &mut unfinished);
     } else {
         unfinished_work::report_listed(job, snapshot);

@@ -13,7 +13,8 @@ use pivot_core::messages::grouping::MAX_LISTED_NAMES;
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::plugins::hooks::PluginFinding;
 use pivot_core::records::backup::UnfinishedWork;
-use pivot_core::{Key, Side};
+use pivot_core::{Key, Meta, Side, Uid};
+use pivot_places::{ChangedObjects, PlaceError};
 
 use crate::base::events::Event;
 use crate::base::job::Job;
@@ -45,6 +46,35 @@ pub(crate) async fn ask_plugins(job: &Job, snapshot: &Snapshot) -> Result<Vec<Un
     let entries = found.into_iter().map(|PluginFinding { plugin, finding }| {
         let message = format!("plugin {plugin}: {}", finding.message);
         describe_work(snapshot, finding.object, &finding.code, message)
+    });
+    Ok(entries.collect())
+}
+
+/// Returns the objects that changed while they were listed: their Clusters may be of two times in the files.
+///
+/// Fails with `Expired` if another attempt of the backup may find them at rest.
+pub(crate) async fn find_changed(job: &Job, snapshot: &Snapshot) -> Result<Vec<UnfinishedWork>, Failure> {
+    let place = &job.source.place;
+    let changed = job.source.retry(|| place.find_changed()).await;
+    let fail = |error| job.source.request_failure("listing once more", None, error);
+    let ChangedObjects { mut changed, new } = changed.map_err(fail)?;
+    let steps = &snapshot.plan.steps;
+    let (keys, uids): (BTreeSet<&Key>, BTreeSet<&Uid>) =
+        steps.iter().map(|step| (&step.key, &step.uid)).unzip();
+    // Other objects are not in the files, and change all the time.
+    changed.retain(|key| keys.contains(key));
+    let belongs = |(key, meta): &(Key, Meta)| {
+        is_cluster(&key.group_kind) || meta.owner_references.iter().any(|owner| uids.contains(&owner.uid))
+    };
+    changed.extend(new.into_iter().filter(belongs).map(|(key, _)| key));
+    let changed: Vec<Key> = changed.into_iter().collect();
+    if !changed.is_empty() && !job.options.backup_accepts_changes {
+        let text = format!("objects changed while they were listed, for example {}", some_of(&changed, 3));
+        return Err(fail(PlaceError::Expired(text)));
+    }
+    let entries = changed.into_iter().map(|key| {
+        let message = format!("{key} changed while it was read");
+        describe_work(snapshot, Some(key), "changed-while-read", message)
     });
     Ok(entries.collect())
 }

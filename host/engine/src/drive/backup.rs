@@ -1,15 +1,16 @@
-//! Backs up a cluster that stays in service: reads it at one version, and copies that into files.
+//! Backs up a cluster that stays in service: reads it, and copies that into files.
+//!
+//! All kinds are read at one version. A server that can't do that is read with plain lists, which are compared with later ones: a
+//! Cluster without a change in between is as it was at one time.
 //!
 //! After the reading, a backup is a move from files into files: it pauses and holds objects in the reading alone.
 
 use std::sync::Arc;
 
-use pivot_core::messages::refusal::Refusal;
-use pivot_core::messages::remedy::Remedy;
 use pivot_core::objects::names;
 use pivot_core::records::backup::BackupFacts;
 use pivot_core::request::scope::Namespaces;
-use pivot_core::{Both, GroupKind, Key, Kind, Side};
+use pivot_core::{Both, GroupKind, Kind, Side};
 use pivot_places::{Place, PlaceError, SnapshotPlace};
 
 use crate::base::clock::utc_now;
@@ -24,43 +25,63 @@ use crate::drive::report::Report;
 use crate::drive::run;
 use crate::drive::stopping::stop_without_move;
 
-/// Attempts at a backup. Servers keep a version for five minutes at least.
-const MAX_ATTEMPTS: usize = 3;
+/// How a backup reads the source.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// At one version.
+    OneVersion,
+    /// With plain lists, which are compared with later ones. Changes start the backup over, except for the last attempt.
+    FirstLists { is_last: bool },
+}
 
-/// Code of the refusal of a cluster that can't be read at one version.
-const NOT_AT_ONE_VERSION: &str = "not-at-one-version";
+/// The attempts of a backup, in this order. Servers keep a version for five minutes at least.
+const ATTEMPTS: [Reading; 8] = [
+    Reading::OneVersion,
+    Reading::OneVersion,
+    Reading::OneVersion,
+    Reading::FirstLists { is_last: false },
+    Reading::FirstLists { is_last: false },
+    Reading::FirstLists { is_last: false },
+    Reading::FirstLists { is_last: false },
+    Reading::FirstLists { is_last: true },
+];
 
-/// Copies the source into files, as it was at one version. Nothing in the source is changed.
+/// Copies the source into files. Nothing in the source is changed.
 ///
 /// # Errors
 ///
-/// Refuses a source that doesn't list all kinds at one version, and a target that is not files.
+/// Refuses a target that is not files.
 pub async fn back_up(setup: Setup) -> Result<Report, Stop> {
     if !setup.sides.target.end_kind().is_files() {
         let target = setup.sides.target.label();
         let why = format!("{target} is no directory: a backup is copied into one");
         return Err(stop_without_move(Failure::Declined(why)));
     }
-    let mut attempt = 1;
-    loop {
-        let stop = match take_snapshot(&setup).await {
+    let mut attempts = ATTEMPTS.into_iter().peekable();
+    while let Some(reading) = attempts.next() {
+        let stop = match take_snapshot(&setup, reading).await {
             Ok(setup) => match run::start(setup).await {
                 Ok(report) => return Ok(report),
                 Err(stop) => stop,
             },
             Err(failure) => stop_without_move(failure),
         };
-        match &stop.failure {
-            Failure::Place { side: Side::Source, error: PlaceError::Expired(_), .. }
-                if attempt < MAX_ATTEMPTS =>
-            {
-                let text = "the source no longer has the version that was read: the backup starts over";
-                setup.watcher.event(Event::warning("version-expired", text));
+        let Failure::Place { side: Side::Source, error, .. } = &stop.failure else { return Err(stop) };
+        let event = match (reading, error) {
+            (_, PlaceError::Expired(_)) if attempts.peek().is_some() => {
+                let text = format!("the {} changed while it was read: the backup starts over", Side::Source);
+                Event::warning("version-expired", text)
             }
-            _ => return Err(explain_missing_lists(stop)),
-        }
-        attempt += 1;
+            (Reading::OneVersion, error) if is_missing_list(error) => {
+                let text = format!("{error}: lists are compared with later ones instead");
+                while attempts.next_if(|next| matches!(next, Reading::OneVersion)).is_some() {}
+                Event::warning("not-at-one-version", text)
+            }
+            _ => return Err(stop),
+        };
+        setup.watcher.event(event);
     }
+    Err(stop_without_move(Failure::Bug("a backup without a last attempt".to_owned())))
 }
 
 /// Returns the permissions that a backup needs in the source.
@@ -69,14 +90,34 @@ pub async fn back_up(setup: Setup) -> Result<Report, Stop> {
 ///
 /// Fails where [`back_up`] would fail.
 pub async fn backup_permissions(setup: Setup) -> Result<Permissions, Stop> {
-    let setup =
-        take_snapshot(&setup).await.map_err(|failure| explain_missing_lists(stop_without_move(failure)))?;
-    run::permissions(setup, Side::Source).await.map_err(explain_missing_lists)
+    let reading = Reading::FirstLists { is_last: true };
+    let setup = take_snapshot(&setup, reading).await.map_err(stop_without_move)?;
+    run::permissions(setup, Side::Source).await
 }
 
 /// Replaces the source by a snapshot of it.
-async fn take_snapshot(setup: &Setup) -> Result<Setup, Failure> {
+async fn take_snapshot(setup: &Setup, reading: Reading) -> Result<Setup, Failure> {
     let place = setup.sides.source.clone();
+    let taken_at = utc_now();
+    let (snapshot, accepts_changes) = match reading {
+        Reading::OneVersion => (take_at_one_version(setup, place).await?, false),
+        Reading::FirstLists { is_last } => (SnapshotPlace::of_first_lists(place), is_last),
+    };
+    let resource_version = snapshot.version().map(str::to_owned);
+    let facts = BackupFacts { taken_at, resource_version, unfinished: Vec::new() };
+    let source: Arc<dyn Place> = Arc::new(snapshot);
+    Ok(Setup {
+        sides: Both::new(source, setup.sides.target.clone()),
+        options: Options {
+            backup: Some(facts),
+            backup_accepts_changes: accepts_changes,
+            ..setup.options.clone()
+        },
+        ..setup.clone()
+    })
+}
+
+async fn take_at_one_version(setup: &Setup, place: Arc<dyn Place>) -> Result<SnapshotPlace, Failure> {
     let handle = Handle::new(Side::Source, place.clone(), setup.halter.clone(), setup.watcher.clone());
     let fail = |error| handle.request_failure("reading at one version", None, error);
     let kinds = handle.retry(|| place.kinds()).await.map_err(fail)?;
@@ -93,30 +134,10 @@ async fn take_snapshot(setup: &Setup) -> Result<Setup, Failure> {
         Namespaces::All => None,
         Namespaces::One(one) => Some(one.as_str()),
     };
-    let taken_at = utc_now();
-    let snapshot = handle.retry(|| SnapshotPlace::take(place.clone(), &probed, namespace)).await;
-    let snapshot = snapshot.map_err(fail)?;
-    let resource_version = snapshot.version().to_owned();
-    let facts = BackupFacts { taken_at, resource_version, unfinished: Vec::new() };
-    let source: Arc<dyn Place> = Arc::new(snapshot);
-    Ok(Setup {
-        sides: Both::new(source, setup.sides.target.clone()),
-        options: Options { backup: Some(facts), ..setup.options.clone() },
-        ..setup.clone()
-    })
+    handle.retry(|| SnapshotPlace::take(place.clone(), &probed, namespace)).await.map_err(fail)
 }
 
-/// Says what to do about a source that doesn't list all kinds at one version.
-fn explain_missing_lists(stop: Stop) -> Stop {
-    let error = match &stop.failure {
-        Failure::Place { side: Side::Source, error, .. } if is_missing_list(error) => error,
-        _ => return stop,
-    };
-    let message = format!("a backup reads all kinds at one version, and {error}");
-    let refusal = Refusal::source(NOT_AT_ONE_VERSION, None::<Key>, message, Remedy::PauseForCopy);
-    Stop { failure: Failure::from_refusal(refusal), ..stop }
-}
-
+/// Returns true if the server doesn't list all kinds at one version.
 fn is_missing_list(error: &PlaceError) -> bool {
-    matches!(error, PlaceError::Unsupported(..) | PlaceError::Expired(_)) || error.is_version_refusal()
+    matches!(error, PlaceError::Unsupported(..)) || error.is_version_refusal()
 }
