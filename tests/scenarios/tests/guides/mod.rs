@@ -1,5 +1,6 @@
 //! The guides, typed as they stand, between real API servers. Each command of a page is typed at least once.
 
+mod backup;
 mod between_clusters;
 mod from_bootstrap;
 
