@@ -33,7 +33,7 @@ struct Guide {
     folder: TempDir,
     /// The folder with the programs.
     programs: TempDir,
-    /// Words that other words stand for on the page.
+    /// A word of the page, and the word that is typed in its place.
     replaced: (String, String),
     /// Lines of the page that were typed.
     typed: BTreeSet<String>,
