@@ -14,6 +14,7 @@ mod oci;
 mod options;
 mod part;
 mod place;
+mod privileges;
 mod program;
 mod sbom;
 mod sign;

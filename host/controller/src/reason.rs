@@ -3,7 +3,7 @@
 /// Declares the reasons, with a list of all of them.
 macro_rules! reasons {
     ($($reason:ident),+ $(,)?) => {
-        /// A word for programs. `docs/controller.md` explains each.
+        /// A word for programs. `docs/pivot-status.md` explains each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Reason {
             $($reason,)+
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn page_explains_each_reason_once() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/controller.md");
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pivot-status.md");
         let page = std::fs::read_to_string(page).unwrap();
         let all: Vec<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
         assert_eq!(explained(&page), all);

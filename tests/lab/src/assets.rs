@@ -122,6 +122,11 @@ impl Assets {
         self.cache.get(recipes::cluster_api("clusterctl", version, "./cmd/clusterctl")).await
     }
 
+    /// The client of API servers, of the lab's default release.
+    pub async fn kubectl(&self) -> Result<PathBuf> {
+        self.cache.get(recipes::kubectl()).await
+    }
+
     /// The tool whose format encrypted directories have.
     pub async fn age(&self) -> Result<AgeBinaries> {
         Ok(AgeBinaries {

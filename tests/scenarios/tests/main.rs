@@ -34,6 +34,8 @@ mod gitops;
 #[cfg(test)]
 mod guard;
 #[cfg(test)]
+mod guides;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod left_behind;
@@ -56,6 +58,9 @@ mod roles;
 mod stage;
 #[cfg(test)]
 mod there_and_back;
+#[cfg(test)]
+#[path = "../../../host/cli/tests/typed/mod.rs"]
+mod typed;
 #[cfg(test)]
 mod waits;
 #[cfg(test)]

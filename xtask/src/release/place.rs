@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 use anyhow::{Context, Result, bail};
 
@@ -12,15 +12,16 @@ const EXAMPLE: &str = "examples/metal3";
 /// What finds the tools that change the root directory; the program itself has no environment but this.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// Makes the first argument a root directory that can't be written but for its folder `out`, in a view of the file system of its
-/// own, and becomes the second one there to run the rest.
+/// own, and becomes the second one there to run the third one with the rest. It has no capabilities, and can't get any.
 const READ_ONLY: &str = r#"
 set -e
 mount --bind "$1" "$1"
 mount --bind "$1/out" "$1/out"
 mount -o remount,bind,ro "$1"
-root=$1 user=$2
-shift 2
-exec setpriv --no-new-privs chroot --groups= --userspec="$user" "$root" "$@"
+root=$1 user=$2 program=$3
+shift 3
+exec capsh --quiet --no-new-privs --drop=all --inh= --noamb --groups= --gid="${user#*:}" --chroot="$root" \
+  --uid="${user%:*}" --shell="$program" -- "$@"
 "#;
 
 /// It has the example, a folder `out`, the libraries that the program needs, and what is put there.
@@ -87,7 +88,18 @@ impl Place {
         Ok(())
     }
 
+    /// Starts the program. The child is its own process: programs that prepare it are replaced by it.
+    pub(super) fn start(&self, words: &[&str]) -> Result<Child> {
+        let mut command = self.command(&self.program, words);
+        command.spawn().with_context(|| format!("start `{}`", shown(&command)))
+    }
+
     fn run(&self, program: &str, words: &[&str]) -> Result<Output> {
+        let mut command = self.command(program, words);
+        command.output().with_context(|| format!("start `{}`", shown(&command)))
+    }
+
+    fn command(&self, program: &str, words: &[&str]) -> Command {
         let mut command = match &self.user {
             None => Command::new("chroot"),
             Some(_) => Command::new("unshare"),
@@ -101,7 +113,7 @@ impl Place {
             command.args([emulator, "-0", program]);
         }
         command.arg(program).args(words).env_clear().env("PATH", PATH);
-        command.output().with_context(|| format!("start `{}`", shown(&command)))
+        command
     }
 }
 

@@ -15,6 +15,7 @@ use super::cross;
 use super::files::VERSION;
 use super::oci;
 use super::place::{Place, copy_folder};
+use super::privileges;
 use super::sums::SUMS;
 use crate::shell::{must, root, said, say, target};
 
@@ -53,13 +54,15 @@ fn run_one(
     is_complete(&prefix, &empty)?;
     moves(&empty, &installed_plugins())?;
     finds_servers_by_name(&empty)?;
-    say("== Trying its image: nothing can be written, and the user isn't root");
+    say("== Trying its image: nothing can be written, and the user isn't root and has no capabilities");
     let root = trials.join("container");
     fs::create_dir_all(&root)?;
     let image = oci::unpack(image, &archive.architecture, &root)?;
     let container = Place::new(root, &image.program, libraries, emulator)?.read_only(&image.user)?;
     moves(&container, "/plugins")?;
     container.fails(&["man", "/manual"], 1, "Read-only file system")?;
+    fs::write(container.root.join("authority.pem"), AUTHORITY)?;
+    privileges::has_none(&container, &KUBECONFIG.replace("management.test:1", "127.0.0.1:PORT"))?;
     reads_private_kubeconfigs(container)
 }
 
@@ -186,7 +189,6 @@ fn reads_private_kubeconfigs(container: Place) -> Result<()> {
     const OWNER: &str = "1000:1000";
     let file = container.root.join("kubeconfig");
     fs::write(&file, KUBECONFIG.replace("management.test", "127.0.0.1"))?;
-    fs::write(container.root.join("authority.pem"), AUTHORITY)?;
     must(Command::new("chmod").arg("0600").arg(&file))?;
     must(Command::new("chown").arg(OWNER).arg(&file))?;
     let plan = ["plan", "--kubeconfig", "/kubeconfig", "-n", "metal3"];

@@ -43,6 +43,10 @@ pub(super) fn check(chosen: &[Stage]) -> Result<()> {
             "the walk of publishing writes its catalogue with it",
         ));
     }
+    if chosen.contains(&Stage::Release) {
+        let why = "the image's program is tried without capabilities";
+        missing.extend(of_debian("capsh", "--mode", "libcap2-bin", why));
+    }
     if chosen.contains(&Stage::Docs) || chosen.contains(&Stage::Release) {
         missing.extend(book::missing_installer());
     }

@@ -4,24 +4,38 @@ use std::path::Path;
 use std::process::Command;
 
 /// Words with which typed commands begin: programs and a loop.
-const BEGINNINGS: [&str; 4] = ["pivot-host ", "sha256sum ", "tar ", "for "];
+const BEGINNINGS: [&str; 7] =
+    ["pivot-host ", "kubectl ", "clusterctl ", "chmod ", "sha256sum ", "tar ", "for "];
 /// Words before the exit code of a command that doesn't end with 0.
 const EXITS: &str = "# exits with ";
 /// Seconds after which a command hangs.
 const LIMIT: &str = "600";
 
-/// Returns the lines in fenced blocks.
-fn fenced_lines(page: &str) -> Vec<&str> {
-    let mut is_fenced = false;
+/// Returns the lines in fenced blocks, without the indentation of their fence.
+pub(crate) fn fenced_lines(page: &str) -> Vec<&str> {
+    let mut fence: Option<&str> = None;
     let mut found = Vec::new();
     for line in page.lines() {
-        if line.starts_with("```") {
-            is_fenced = !is_fenced;
-        } else if is_fenced {
-            found.push(line);
+        match (line.split_once("```"), fence) {
+            (Some((indentation, _)), None) if indentation.trim().is_empty() => fence = Some(indentation),
+            (Some((indentation, "")), Some(open)) if indentation == open => fence = None,
+            (_, Some(indentation)) => found.push(line.strip_prefix(indentation).unwrap_or(line)),
+            _ => {}
         }
     }
+    assert_eq!(fence, None, "a fenced block has no end");
     found
+}
+
+#[test]
+fn fences_may_be_indented() {
+    let page = "no\n```\na\n  b\n```\nno\n- [ ] c\n\n  ```sh\n  d\n    e\n  ```\n`no`\n";
+    assert_eq!(fenced_lines(page), ["a", "  b", "d", "  e"]);
+}
+
+/// Returns true if a line of a fenced block is a command.
+pub(crate) fn is_command(line: &str) -> bool {
+    BEGINNINGS.iter().any(|word| line.starts_with(word))
 }
 
 /// Returns true if a line of a page was printed, or is a part of a printed line. In it, `…` stands for any text.
@@ -53,7 +67,7 @@ fn ellipses_stand_for_any_text() {
 pub(crate) fn type_commands(page: &str, shell: &[&str], folder: &Path, path: &str) -> String {
     let mut printed = String::new();
     for line in fenced_lines(page) {
-        if !BEGINNINGS.iter().any(|word| line.starts_with(word)) {
+        if !is_command(line) {
             assert!(is_printed(line, &printed), "no command printed {line:?} before:\n{printed}");
             continue;
         }

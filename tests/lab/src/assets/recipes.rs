@@ -63,6 +63,8 @@ pub(super) struct Recipe {
 enum How {
     /// A command of the Kubernetes repository.
     Kubernetes,
+    /// Kubernetes' client.
+    Kubectl,
     /// etcd's server.
     Etcd,
     /// A package of the Cluster API module.
@@ -83,6 +85,10 @@ enum How {
 
 pub(super) fn kubernetes(name: &'static str, version: &str) -> Recipe {
     Recipe { name, version: version.to_owned(), how: How::Kubernetes }
+}
+
+pub(super) fn kubectl() -> Recipe {
+    Recipe { name: "kubectl", version: KUBERNETES.to_owned(), how: How::Kubectl }
 }
 
 pub(super) fn etcd() -> Recipe {
@@ -169,6 +175,14 @@ impl Recipe {
                     + &stamp("k8s.io/client-go/pkg/version", version);
                 build(work, ".", &["-mod=mod"], &flags, output)
             }
+            How::Kubectl => {
+                let staging = staging_version(version)?;
+                let go_mod = format!("module lab\n\ngo 1.26.0\n\nrequire k8s.io/kubectl v{staging}\n");
+                fs::write(work.join("go.mod"), go_mod)?;
+                fs::write(work.join("main.go"), KUBECTL_MAIN)?;
+                let flags = stamp("k8s.io/component-base/version", version);
+                build(work, ".", &["-mod=mod"], &flags, output)
+            }
             How::Etcd => {
                 let go_mod =
                     format!("module lab\n\ngo 1.24\n\nrequire go.etcd.io/etcd/server/v3 v{version}\n");
@@ -243,6 +257,22 @@ const WEBHOOK_DIRS: [(&str, &str); 3] = [
     ("controlplane/kubeadm/config/webhook", "control-plane"),
 ];
 
+const KUBECTL_MAIN: &str = "package main
+
+import (
+	\"os\"
+
+	\"k8s.io/component-base/cli\"
+	\"k8s.io/kubectl/pkg/cmd\"
+)
+
+func main() {
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		os.Exit(1)
+	}
+}
+";
+
 const ETCD_MAIN: &str = "package main
 
 import (
@@ -292,16 +322,23 @@ func main() {{ os.Exit(cli.Run(app.{constructor}())) }}
     ))
 }
 
+/// Returns the version of the modules that a Kubernetes release publishes.
+fn staging_version(kubernetes: &str) -> Result<String> {
+    let minor = kubernetes.strip_prefix("1.");
+    minor
+        .map(|minor| format!("0.{minor}"))
+        .with_context(|| format!("kubernetes {kubernetes} is not a 1.x release"))
+}
+
 /// Writes the generated module: Kubernetes, with each staging module taken from its published version.
 fn kubernetes_module(work: &Path, command: &str, version: &str) -> Result<()> {
     let module = download("k8s.io/kubernetes", version)?;
     let go_mod: GoMod = json(go(["mod", "edit", "-json"]).arg(&module.go_mod))?;
-    let staging =
-        version.strip_prefix("1.").with_context(|| format!("kubernetes {version} is not a 1.x release"))?;
+    let staging = staging_version(version)?;
     let mut text =
         format!("module lab\n\ngo {}\n\nrequire k8s.io/kubernetes v{version}\n\nreplace (\n", go_mod.go);
     for replace in go_mod.replace.iter().filter(|replace| replace.new.path.starts_with("./")) {
-        text += &format!("\t{0} => {0} v0.{staging}\n", replace.old.path);
+        text += &format!("\t{0} => {0} v{staging}\n", replace.old.path);
     }
     text += ")\n";
     fs::write(work.join("go.mod"), text)?;
