@@ -8,7 +8,7 @@ use crate::rounds::{LARGE, Measured};
 pub(crate) const HUGE: usize = 100_000;
 /// The most memory that a move of so many objects takes, in MiB.
 const MOST_MEMORY: [(usize, f64); 2] = [(LARGE, 300.0), (HUGE, 1024.0)];
-/// How much more processor time each object may take among five times as many, on a machine that does other things, too.
+/// Factor by which the processor time of an object may grow among five times as many. The machine may do other things, too.
 const MOST_GROWTH: f64 = 1.5;
 
 /// Cost of a move of so many objects.
