@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::shell::{cargo, must, root, target};
 
 /// `cargo xtask bench [plugins] [--quick]`; a full run writes `docs/benchmarks.md`, or `docs/benchmarks-plugins.md`. `--large` prints
-/// the largest scenario alone.
+/// the move of 20,000 objects alone, `--huge` the moves of 20,000 and of 100,000 objects.
 /// `cargo xtask bench planning` writes `docs/benchmarks-planning.md`.
 pub(crate) fn run(typed: &[&str]) -> Result<()> {
     if typed == ["planning"] {
@@ -29,10 +29,12 @@ pub(crate) fn run(typed: &[&str]) -> Result<()> {
     }
     let (plugins, part) = match typed {
         [] => (false, None),
-        ["--quick" | "--large"] => (false, typed.first()),
+        ["--quick" | "--large" | "--huge"] => (false, typed.first()),
         ["plugins"] => (true, None),
         ["plugins", "--quick"] => (true, typed.last()),
-        other => bail!("bench takes planning, --large, or plugins and --quick, not {:?}", other.join(" ")),
+        other => {
+            bail!("bench takes planning, --large, --huge, or plugins and --quick, not {:?}", other.join(" "))
+        }
     };
     must(&mut cargo(&["build", "--profile", "dist", "--package", "pivot-host"])?)?;
     let mut command = measuring()?;

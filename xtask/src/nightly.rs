@@ -45,7 +45,7 @@ pub(crate) fn is_nightly() -> bool {
     std::env::var_os(NIGHTLY.0).is_some_and(|value| !value.is_empty())
 }
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     Part {
         name: "simulated",
         words: tests!["--test", "moves", "--", "--nocapture", "simulated::the_invariants_hold"],
@@ -83,6 +83,7 @@ const PARTS: [Part; 13] = [
     Part { name: "matrix", words: &["xtask", "matrix"], variables: &[] },
     Part { name: "interop", words: &["xtask", "interop"], variables: &[] },
     Part { name: "bench", words: &["xtask", "bench", "--quick"], variables: &[] },
+    Part { name: "scale", words: &["xtask", "bench", "--huge"], variables: &[] },
 ];
 
 /// Result of a part: a row of the page.

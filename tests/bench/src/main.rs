@@ -7,6 +7,7 @@ mod floor;
 mod plugins;
 mod report;
 mod rounds;
+mod scale;
 mod shape;
 
 use std::io::Write;
@@ -17,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use contender::Contender;
 use rounds::{Beside, Scenario};
 
-const USAGE: &str = "usage: pivot-bench --pivot-host BINARY [--quick | --large] [--write FILE]";
+const USAGE: &str = "usage: pivot-bench --pivot-host BINARY [--quick | --large | --huge] [--write FILE]";
 const FAR: Duration = Duration::from_millis(20);
 
 struct Arguments {
@@ -32,8 +33,10 @@ enum Which {
     All,
     /// Small ones, without clusterctl.
     Quick,
-    /// The largest alone, to see how much memory it takes.
+    /// 20,000 objects alone, to see how much memory they take.
     Large,
+    /// 100,000 objects after 20,000: time and memory must grow in proportion at most.
+    Huge,
 }
 
 fn arguments() -> Result<Arguments> {
@@ -45,6 +48,7 @@ fn arguments() -> Result<Arguments> {
             Some("--write") => write = words.next().map(PathBuf::from),
             Some("--quick") => which = Which::Quick,
             Some("--large") => which = Which::Large,
+            Some("--huge") => which = Which::Huge,
             _ => bail!(USAGE),
         }
     }
@@ -63,16 +67,19 @@ async fn main() -> Result<()> {
     }
     let near = Scenario { name: "near", objects: 200, delay: None, rounds: 1, beside: Beside::Everybody };
     let far = Scenario { name: "20 ms", delay: Some(FAR), ..near };
-    let large = Scenario { objects: 20_000, beside: Beside::Nobody, ..near };
+    let large = Scenario { objects: rounds::LARGE, beside: Beside::Nobody, ..near };
     let scenarios = match which {
         Which::Quick => vec![near, far],
         Which::Large => vec![large],
+        Which::Huge => {
+            vec![Scenario { beside: Beside::Floor, ..large }, Scenario { objects: scale::HUGE, ..large }]
+        }
         Which::All => vec![
             Scenario { objects: 1000, rounds: 3, ..near },
             Scenario { rounds: 3, ..far },
             // clusterctl would need six minutes for each round.
             Scenario { objects: 1000, rounds: 3, beside: Beside::Floor, ..far },
-            large,
+            Scenario { beside: Beside::Floor, ..large },
         ],
     };
     let mut all = Vec::new();
@@ -85,5 +92,9 @@ async fn main() -> Result<()> {
         std::fs::write(&file, report::page(&all, "cargo xtask bench"))
             .with_context(|| format!("write {}", file.display()))?;
     }
-    Ok(())
+    let points = scale::points(&all);
+    if which == Which::Huge {
+        writeln!(out, "{}", scale::line(&points))?;
+    }
+    scale::check(&points)
 }

@@ -10,6 +10,9 @@ use crate::rounds::{Measured, Run, Scenario};
 /// The text of the page around the numbers.
 const PAGE: &str = include_str!("page.md");
 
+/// Columns for phases: as many as pivot-host has without controllers.
+const PHASES: usize = 7;
+
 /// The table, as Markdown.
 pub(crate) fn table(all: &[Measured]) -> String {
     let mut table = String::from(
@@ -48,29 +51,40 @@ pub(crate) fn table(all: &[Measured]) -> String {
     table
 }
 
-/// Where pivot-host's time goes, as Markdown.
+/// Where the time of pivot-host and of the floor goes, as Markdown.
 pub(crate) fn phases(all: &[Measured]) -> String {
     let mut text =
         String::from("| | phase, ms | | | | | | | rest |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for measured in all {
-        let Some((_, runs)) = measured.contenders.iter().find(|(agent, _)| *agent == "pivot-host") else {
-            continue;
-        };
-        let mut times: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for (phase, time) in runs.iter().flat_map(|run| &run.took.phases) {
-            times.entry(phase).or_default().push(*time as f64);
+        let Scenario { objects, name, .. } = measured.scenario;
+        let own = measured.contenders.iter().filter(|(agent, _)| *agent == "pivot-host");
+        for (who, runs) in
+            std::iter::once(("floor", &measured.floor)).chain(own.map(|(agent, runs)| (*agent, runs)))
+        {
+            if !runs.is_empty() {
+                let _ = writeln!(text, "| {objects} objects, {name}, {who} |{}", phases_of(runs));
+            }
         }
-        let order = runs.first().map(|run| run.took.phases.as_slice()).unwrap_or_default();
-        let _ = write!(text, "| {} objects, {} |", measured.scenario.objects, measured.scenario.name);
-        let mut sum = 0.0;
-        for (phase, _) in order {
-            let time = median(times.get(phase.as_str()).into_iter().flatten().copied());
-            sum += time;
-            let _ = write!(text, " {phase} {time:.0} |");
-        }
-        let _ = writeln!(text, " {:.0} |", wall(runs) * 1000.0 - sum);
     }
     text
+}
+
+/// The cells of one row: the medians of the phases, in order, and of the rest.
+fn phases_of(runs: &[Run]) -> String {
+    let mut times: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (phase, time) in runs.iter().flat_map(|run| &run.took.phases) {
+        times.entry(phase).or_default().push(*time as f64);
+    }
+    let order = runs.first().map(|run| run.took.phases.as_slice()).unwrap_or_default();
+    let mut cells = String::new();
+    let mut sum = 0.0;
+    for (phase, _) in order {
+        let time = median(times.get(phase.as_str()).into_iter().flatten().copied());
+        sum += time;
+        let _ = write!(cells, " {phase} {time:.0} |");
+    }
+    let empty = " |".repeat(PHASES.saturating_sub(order.len()));
+    format!("{cells}{empty} {:.0} |", wall(runs) * 1000.0 - sum)
 }
 
 /// The page.
@@ -142,6 +156,23 @@ mod tests {
         let run = |paused| Run { paused, ..Run::default() };
         assert_eq!(window(&[run(None)]), "–");
         assert_eq!(window(&[run(None), run(Some(Duration::from_millis(1500)))]), "1.50");
+    }
+
+    #[test]
+    fn rows_of_phases_have_equal_lengths() {
+        let run = |names: &[&str]| {
+            let phases = names.iter().map(|name| ((*name).to_owned(), 10)).collect();
+            Run {
+                took: Took { wall: Duration::from_millis(100), phases, ..Took::default() },
+                ..Run::default()
+            }
+        };
+        let floor = phases_of(&[run(&["Created", "Patched", "Deleted"])]);
+        assert_eq!(floor, " Created 10 | Patched 10 | Deleted 10 | | | | | 70 |");
+        assert_eq!(
+            phases_of(&[run(&["a", "b", "c", "d", "e", "f", "g"])]).matches('|').count(),
+            floor.matches('|').count()
+        );
     }
 
     #[test]

@@ -14,6 +14,10 @@ use crate::shape;
 
 /// How many concurrent requests are tried for the floor.
 const SIDE_BY_SIDE: [usize; 6] = [8, 16, 32, 64, 128, 256];
+/// Concurrent requests of the floor where a try would take minutes.
+const USUAL: usize = 64;
+/// From this many objects on, the floor has its own servers.
+pub(crate) const LARGE: usize = 20_000;
 
 /// What pivot-host is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +71,8 @@ pub(crate) struct ServerPair {
 
 /// Runs a scenario on servers of its own.
 pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Result<Measured> {
-    let servers = ServerPair::new(&scenario).await?;
+    let mut servers = ServerPair::new(&scenario).await?;
+    let is_large = scenario.objects >= LARGE;
     let contenders: Vec<&Contender> = match scenario.beside {
         Beside::Everybody => contenders.iter().collect(),
         Beside::Floor | Beside::Nobody => {
@@ -76,12 +81,12 @@ pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Res
     };
     let with_floor = scenario.beside != Beside::Nobody;
     let mut tries = Vec::new();
-    for side_by_side in SIDE_BY_SIDE.into_iter().filter(|_| with_floor) {
+    for side_by_side in SIDE_BY_SIDE.into_iter().filter(|_| with_floor && !is_large) {
         let run = servers.floor(&format!("try-{side_by_side}"), side_by_side).await?;
         say(format_args!("{}: floor, {side_by_side} side by side: {:.2?}", scenario.name, run.took.wall));
         tries.push((run.took.wall, side_by_side));
     }
-    let side_by_side = tries.iter().min().map_or(32, |(_, side_by_side)| *side_by_side);
+    let side_by_side = tries.iter().min().map_or(USUAL, |(_, side_by_side)| *side_by_side);
     let mut measured = Measured {
         side_by_side,
         floor: Vec::new(),
@@ -90,7 +95,14 @@ pub(crate) async fn measure(scenario: Scenario, contenders: &[Contender]) -> Res
     };
     for round in 0..measured.scenario.rounds {
         if with_floor {
-            measured.floor.push(servers.floor(&format!("floor-{round}"), side_by_side).await?);
+            let run = servers.floor(&format!("floor-{round}"), side_by_side).await?;
+            say(format_args!("{}: floor {:.2?} {:?}", scenario.name, run.took.wall, run.took.phases));
+            measured.floor.push(run);
+            if is_large {
+                // The target still has the copies.
+                drop(servers);
+                servers = ServerPair::new(&scenario).await?;
+            }
         }
         for (contender, (agent, runs)) in contenders.iter().zip(&mut measured.contenders) {
             let run = servers.contender(contender, &format!("{agent}-{round}")).await?;
@@ -132,11 +144,7 @@ impl ServerPair {
         self.pair.target.apply(&namespaced).await?;
         let floor = Floor::prepare(&self.pair.source, namespace).await?;
         ensure!(floor.objects() == self.objects, "{} objects to send", floor.objects());
-        self.counted(floor::AGENT, namespace, async {
-            let wall = floor.run(&self.source, &self.target, side_by_side).await?;
-            Ok(Took { wall, ..Took::default() })
-        })
-        .await
+        self.counted(floor::AGENT, namespace, floor.run(&self.source, &self.target, side_by_side)).await
     }
 
     /// Fills a namespace and has a contender move it.
@@ -161,12 +169,14 @@ impl ServerPair {
         let took = run.await?;
         let there = source.audit_since(marks.0).await?.of(agent);
         let here = target.audit_since(marks.1).await?.of(agent);
-        let count = async |server: &pivot_lab::Server| {
-            let dump = server.dump(&[namespace]).await?;
-            anyhow::Ok(dump.keys().filter(|key| key.namespace == namespace).count())
-        };
-        let left = (count(source).await?, count(target).await?);
-        ensure!(left == (0, self.objects), "{agent} left {} objects and made {}", left.0, left.1);
+        let (left, made) = (source.keys_in(namespace).await?, target.keys_in(namespace).await?);
+        let all = shape::keys(namespace, self.objects);
+        let missing = all.difference(&made).count();
+        ensure!(
+            left.is_empty() && made == all,
+            "{agent} left {} objects, and {missing} are missing",
+            left.len()
+        );
         Ok(Run { took, tally: sum(there.tally(), here.tally()), paused: Audit::pause_window(&there, &here) })
     }
 }

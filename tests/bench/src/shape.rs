@@ -4,6 +4,9 @@
 //! owners five deep, like most objects of a real management cluster. Clusters, Machines, sets and infrastructure have their
 //! finalizers and a status, as after provisioning.
 
+use std::collections::BTreeSet;
+
+use pivot_lab::ObjectKey;
 use serde_json::{Value, json};
 
 /// Objects of the Cluster itself.
@@ -51,6 +54,17 @@ pub(crate) fn objects(namespace: &str, count: usize) -> Vec<Value> {
     let mut all = make.cluster(machines);
     all.extend((0..machines).flat_map(|index| make.machine(index)));
     all
+}
+
+/// The keys of a namespace's objects.
+pub(crate) fn keys(namespace: &str, count: usize) -> BTreeSet<ObjectKey> {
+    let key = |object: &Value| {
+        let text = |path| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let (group, kind) = (text("/apiVersion").split_once('/').map(|(group, _)| group), text("/kind"));
+        let kind = group.map_or_else(|| kind.to_owned(), |group| format!("{kind}.{group}"));
+        ObjectKey::new(&kind, namespace, text("/metadata/name"))
+    };
+    objects(namespace, count).iter().map(key).collect()
 }
 
 struct Maker<'a> {
@@ -169,5 +183,13 @@ mod tests {
     fn a_thousand_are_a_thousand() {
         assert_eq!(objects("n", 1000).len(), 1000);
         assert_eq!(objects("n", 200).len(), 200);
+    }
+
+    #[test]
+    fn every_object_has_its_own_key() {
+        let keys = keys("n", 200);
+        assert_eq!(keys.len(), 200);
+        assert!(keys.contains(&ObjectKey::new("Machine.cluster.x-k8s.io", "n", "c-md-1-0047")));
+        assert!(keys.contains(&ObjectKey::new("Secret", "n", "c-ca")));
     }
 }

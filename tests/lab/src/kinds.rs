@@ -35,6 +35,11 @@ impl Kind {
         Api::dynamic(client, &self.resource, &self.scope())
     }
 
+    /// The kind's objects of one namespace.
+    pub(crate) fn api_in(&self, client: Client, namespace: &str) -> Api<DynamicObject> {
+        Api::namespaced_with(client, namespace, &self.resource)
+    }
+
     /// The key of one of its objects.
     #[must_use]
     pub fn key(&self, object: &Value) -> ObjectKey {

@@ -38,15 +38,18 @@ impl Inventory {
         order.sort_by(|(a, earlier), (b, later)| a.cmp(b).then(later.cmp(earlier)));
         order.dedup_by(|(next, _), (kept, _)| next == kept);
 
-        let mut inventory = Self::default();
+        let mut inventory = Self {
+            objects: Vec::with_capacity(order.len()),
+            keys: Vec::with_capacity(order.len()),
+            ..Self::default()
+        };
         for (key, reading) in order {
             let Some(object) = slots.get_mut(reading).and_then(Option::take) else { continue };
-            if !has_no_uid(&object) {
-                inventory.by_uid.insert(object.meta.uid.clone(), inventory.objects.len());
-            }
             inventory.keys.push(key);
             inventory.objects.push(object);
         }
+        let with_uid = inventory.objects.iter().enumerate().filter(|(_, object)| !has_no_uid(object));
+        inventory.by_uid = with_uid.map(|(index, object)| (object.meta.uid.clone(), index)).collect();
         inventory
     }
 
@@ -81,6 +84,13 @@ impl Inventory {
         inventory.only_reached =
             all.filter(|(_, key)| reached.contains(*key)).map(|(index, _)| index).collect();
         inventory
+    }
+
+    /// Drops all objects but these, with the memory of their bodies.
+    #[must_use]
+    pub fn keep_only(self, is_kept: impl Fn(&Key) -> bool) -> Self {
+        let kept = self.keys.into_iter().zip(self.objects).filter(|(key, _)| is_kept(key));
+        Self::new(kept.map(|(_, object)| object).collect())
     }
 
     /// Returns true if an object's own content (labels, owner references, body) counts. An object that was read only because a
@@ -178,6 +188,14 @@ mod tests {
         assert_eq!(versions(vec![widget("a", "1", "1"), widget("a", "1", "2")]), "a@2 ");
         assert_eq!(versions(vec![widget("a", "1", "1"), widget("a", "2", "2")]), "a@2 ");
         assert_eq!(versions(vec![widget("a", "1", "1"), widget("b", "1", "2")]), "b@2 ");
+    }
+
+    #[test]
+    fn dropped_objects_are_found_no_more() {
+        let inventory = Inventory::new(objects("Widget b/x\nSecret z/x\nWidget a/x"));
+        let secrets = inventory.keep_only(|key| key.group_kind.is_secret());
+        assert_eq!(secrets.index_of_key(&key("Secret z/x")), Some(0));
+        assert_eq!((secrets.objects().len(), secrets.index_of_key(&key("Widget a/x"))), (1, None));
     }
 
     #[test]

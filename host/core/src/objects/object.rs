@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::objects::kind::{GroupKind, Kind};
@@ -111,10 +111,13 @@ pub struct Meta {
     /// Annotations.
     pub annotations: BTreeMap<String, String>,
     /// Finalizers.
+    #[serde(deserialize_with = "read_exact")]
     pub finalizers: Vec<String>,
     /// Owners.
+    #[serde(deserialize_with = "read_exact")]
     pub owner_references: Vec<OwnerReference>,
     /// Owners of the fields: only the data that finds server-side appliers.
+    #[serde(deserialize_with = "read_exact")]
     pub(crate) managed_fields: Vec<ManagedFields>,
     /// Held for as long as this is.
     #[serde(skip)]
@@ -133,6 +136,14 @@ pub(crate) struct ManagedFields {
     pub(crate) subresource: String,
     /// Time of the manager's last change, by the server's clock.
     pub(crate) time: Option<String>,
+}
+
+/// Reads a list into no more memory than it needs. Otherwise a list of one element has room for four, for each of thousands of
+/// objects.
+fn read_exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    let mut list = Vec::deserialize(from)?;
+    list.shrink_to_fit();
+    Ok(list)
 }
 
 impl Meta {

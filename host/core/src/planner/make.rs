@@ -62,6 +62,7 @@ pub fn make_plan(inventory: &Inventory, scope: &Scope, relations: &Relations, el
 
     let positions: BTreeMap<usize, usize> =
         order.sequence.iter().enumerate().map(|(at, &object)| (object, at)).collect();
+    plan.steps.reserve_exact(order.sequence.len());
     for &index in &order.sequence {
         let (Some(object), Some(key), Some(why)) =
             (inventory.get(index), maker.key(index), maker.explain(index))

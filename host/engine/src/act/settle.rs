@@ -59,7 +59,8 @@ pub(crate) fn count_held(job: &Job, list: &ReleaseList) -> usize {
     list.entries.iter().filter(|entry| should_settle(job, entry)).count()
 }
 
-fn should_settle(job: &Job, entry: &Entry) -> bool {
+/// Returns true if a plugin settles or holds the object.
+pub(crate) fn should_settle(job: &Job, entry: &Entry) -> bool {
     !entry.used
         && (entry.pausing == Pausing::Held || settling_plugins(job, &entry.key.group_kind).next().is_some())
 }

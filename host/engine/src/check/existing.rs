@@ -427,9 +427,12 @@ fn collections_of_plan(job: &Job, snapshot: &Snapshot, side: Side) -> Result<Vec
 }
 
 fn index_by_key(lists: Vec<(Collection, Listed)>) -> Result<BTreeMap<Key, Meta>, Failure> {
-    let mut all = BTreeMap::new();
+    let mut all = Vec::new();
     for ((kind, _), listed) in lists {
-        all.extend(listed.require()?.into_iter().map(|meta| (listing::key_of_meta(&kind, &meta), meta)));
+        let metas = listed.require()?;
+        all.reserve_exact(metas.len());
+        all.extend(metas.into_iter().map(|meta| (listing::key_of_meta(&kind, &meta), meta)));
     }
-    Ok(all)
+    // Sorted first: a map into which sorted keys are inserted is half empty.
+    Ok(all.into_iter().collect())
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pivot_core::GroupKind;
 use pivot_core::discovery::implicit_links::is_cluster;
+use pivot_core::discovery::inventory::Inventory;
 use pivot_core::messages::refusal::Refusal;
 use pivot_core::messages::risk::Risk;
 use pivot_core::plugins::hooks::Point;
 use pivot_core::records::record::{FinishAlone, Phase};
-use pivot_core::records::release::{ReleaseFate, ReleaseList};
+use pivot_core::records::release::{Entry, ReleaseFate, ReleaseList};
+use pivot_core::{GroupKind, Key};
 
 use crate::act::live::{self, KnownObjects};
 use crate::act::{lost_record, pausing, release, settle};
@@ -27,7 +28,7 @@ impl ActiveMove {
     pub(crate) async fn finish_committed(
         &mut self,
         list: Arc<ReleaseList>,
-        seen: KnownObjects,
+        mut seen: KnownObjects,
     ) -> Result<Done, Failure> {
         let job = self.job.clone();
         let count = list.entries.len();
@@ -60,6 +61,7 @@ impl ActiveMove {
         if job.options.stop_before_release && !job.source.end_kind.is_absent() {
             return Err(self.stop_before_release());
         }
+        seen = keep_needed(&job, &list, seen);
         let mut prepared = None;
         // The list's versions are of another history of this source.
         let list = match self.journal.record.source_went_back && !job.source.end_kind.is_absent() {
@@ -185,5 +187,17 @@ impl ActiveMove {
                 (BTreeSet::from([self.job.move_id.clone()]), accepted)
             }
         }
+    }
+}
+
+/// Keeps only the objects that are needed once the target has taken over: objects without a digest, which are compared as a whole, and
+/// objects that settle. The bodies of all others are most of a large move's memory.
+fn keep_needed(job: &Job, list: &ReleaseList, seen: KnownObjects) -> KnownObjects {
+    let is_needed = |entry: &&Entry| entry.digest.is_none() || settle::should_settle(job, entry);
+    let needed: BTreeSet<&Key> = list.entries.iter().filter(is_needed).map(|entry| &entry.key).collect();
+    let keep = |known: Inventory| known.keep_only(|key| needed.contains(key));
+    match seen {
+        KnownObjects::Copied(known) => KnownObjects::Copied(keep(known)),
+        KnownObjects::ReadAgain(known) => KnownObjects::ReadAgain(keep(known)),
     }
 }

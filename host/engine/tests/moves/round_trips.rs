@@ -195,6 +195,24 @@ async fn two_for_each_wave_of_hosts_that_are_unpaused_and_one_to_list_them() {
     assert_eq!(counts[1] - counts[0], 2 * 3 + 1, "{counts:?}");
 }
 
+/// Objects that need no release patch are no answers of the server, and must not look like fast ones.
+#[tokio::test(start_paused = true)]
+async fn a_thousand_objects_take_few_round_trips() {
+    let stage = Stage::new();
+    for n in 0..250 {
+        let name = &format!("x{n}");
+        let mut machine = body(CLUSTERS, "Machine", name, Some((CLUSTERS, "Cluster", "c")));
+        machine["status"] = json!({"nodeRef": {"name": name}});
+        let owner = Some((CLUSTERS, "Machine", name.as_str()));
+        let secrets = ["a", "b"].map(|part| body("", "Secret", &format!("{name}-{part}"), owner));
+        for object in [machine, body(INFRA, "InfraMachine", name, owner)].into_iter().chain(secrets) {
+            stage.source.insert(object).unwrap();
+        }
+    }
+    let (all, told) = moved(&stage).await;
+    assert!(all <= 40, "{all}: {told}");
+}
+
 /// Where a run dies, few objects have lost their finalizers for a delete that was not sent.
 #[tokio::test(start_paused = true)]
 async fn few_objects_are_patched_ahead_of_their_deletes() {

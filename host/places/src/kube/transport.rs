@@ -30,6 +30,8 @@ const ANSWER_LIMIT: usize = 32 << 20;
 const FREE_BYTES: usize = 2 << 20;
 /// Most bytes of an error answer that are read.
 const REFUSAL_LIMIT: usize = 1 << 20;
+/// At most this part of a kept answer's memory is unused.
+const MAX_UNUSED_PART: usize = 16;
 /// After this many different warnings no more are passed on.
 const WARNINGS_LIMIT: usize = 100;
 /// Most bytes of a credential plugin's message to people that are passed on.
@@ -331,7 +333,7 @@ where
     loop {
         let frame = match tokio::time::timeout(SILENCE_TIMEOUT, body.frame()).await {
             Err(_) => return Err(silence_error(about).into()),
-            Ok(None) => return Ok(buffer.freeze()),
+            Ok(None) => return Ok(into_exact(buffer)),
             Ok(Some(Err(error))) => return Err(connection_error(&error, about).into()),
             Ok(Some(Ok(frame))) => frame,
         };
@@ -348,6 +350,13 @@ where
         buffer.extend_from_slice(&data);
         pace.check(buffer.len().try_into().unwrap_or(u64::MAX), about)?;
     }
+}
+
+/// Returns an answer in memory of about its own size. A buffer that grows by doubling may be half empty, and each object of a list
+/// keeps its whole page.
+fn into_exact(buffer: BytesMut) -> Bytes {
+    let unused = buffer.capacity() - buffer.len();
+    if unused > buffer.len() / MAX_UNUSED_PART { Bytes::copy_from_slice(&buffer) } else { buffer.freeze() }
 }
 
 fn silence_error(about: &str) -> PlaceError {
@@ -485,6 +494,19 @@ mod tests {
         // A slow line that brings something is waited for.
         let slow = body(std::iter::repeat_n(500 << 10, 60), Duration::from_secs(20));
         assert_eq!(read_body(slow, 1 << 30, "list", None).await.unwrap().len(), 60 * (500 << 10));
+    }
+
+    /// A server that announces no length, as API servers do for lists.
+    #[tokio::test(start_paused = true)]
+    async fn answers_hold_little_unused_memory() {
+        for pieces in [1, 33, 65, 100, 127] {
+            let body = body(std::iter::repeat_n(16 << 10, pieces), Duration::ZERO);
+            let answer = read_body(body, 1 << 30, "list", None).await.unwrap();
+            let length = answer.len();
+            assert_eq!(length, pieces * (16 << 10));
+            let held = answer.try_into_mut().unwrap().capacity();
+            assert!(held <= length + length / MAX_UNUSED_PART, "{held} bytes hold {length}");
+        }
     }
 
     // proves: T147

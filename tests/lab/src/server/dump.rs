@@ -3,10 +3,11 @@
 //! "A → B → A gives the original" is an equation between dumps. [`normalise`] removes what inevitably differs between two
 //! servers, and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use futures::future::try_join_all;
+use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::Value;
 
@@ -15,6 +16,9 @@ use crate::kinds::{Kind, ObjectKey, kinds, text};
 
 /// Objects by kind, namespace and name, as the server shows them.
 pub type Dump = BTreeMap<ObjectKey, Value>;
+
+/// Objects per page where only keys are read.
+const PAGE_SIZE: u32 = 2_000;
 
 /// Fields that differ between two servers without any change.
 const VOLATILE: [&str; 5] = ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"];
@@ -42,6 +46,26 @@ impl Server {
         });
         let objects = try_join_all(lists).await?.into_iter().flatten();
         Ok(objects.filter(|(key, _)| selects(namespaces, &key.namespace)).collect())
+    }
+
+    /// The keys of a namespace's objects of [`Server::kinds`], read as metadata and in pages: there may be any number of objects.
+    pub async fn keys_in(&self, namespace: &str) -> Result<BTreeSet<ObjectKey>> {
+        let mut keys = BTreeSet::new();
+        for kind in self.kinds().await?.iter().filter(|kind| kind.namespaced) {
+            let api = kind.api_in(self.client(), namespace);
+            let mut page = ListParams::default().limit(PAGE_SIZE);
+            loop {
+                let list = api.list_metadata(&page).await;
+                let list = list.with_context(|| format!("list {} in {}", kind.name(), self.name()))?;
+                let names = list.items.iter().map(ResourceExt::name_any);
+                keys.extend(names.map(|name| ObjectKey::new(&kind.name(), namespace, &name)));
+                match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                    Some(token) => page = page.continue_token(&token),
+                    None => break,
+                }
+            }
+        }
+        Ok(keys)
     }
 }
 
