@@ -2,6 +2,7 @@
 
 pub(crate) mod commit;
 pub(crate) mod copy;
+pub(crate) mod drop_workers;
 pub(crate) mod guard;
 pub(crate) mod handover;
 pub(crate) mod imported;
@@ -12,6 +13,7 @@ pub(crate) mod pausing;
 pub(crate) mod provider_deployments;
 pub(crate) mod read_only_source;
 pub(crate) mod release;
+pub(crate) mod removal;
 pub(crate) mod requeue;
 pub(crate) mod retired;
 pub(crate) mod settle;

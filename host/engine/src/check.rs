@@ -18,6 +18,7 @@ pub(crate) mod fitting_plugins;
 pub(crate) mod from_manifests;
 pub(crate) mod gitops;
 pub(crate) mod guard;
+pub(crate) mod lost_workers;
 pub(crate) mod new_dependents;
 pub(crate) mod one_sided;
 pub(crate) mod permissions;

@@ -681,6 +681,7 @@ fn resume_task(typed: ResumeArgs) -> Result<Task> {
         with,
         without_source,
         unpause,
+        drop,
         pause,
         kept,
         recorded,
@@ -697,8 +698,12 @@ fn resume_task(typed: ResumeArgs) -> Result<Task> {
         without_source,
         imported: false,
         unpause: full_names("--unpause", &unpause)?,
+        drop: full_names("--drop", &drop)?,
         pause: full_names("--pause", &pause)?,
     };
+    if let Some(cluster) = resume.drop.intersection(&resume.unpause).next() {
+        return usage(format!("--unpause runs {cluster} as it is, so it excludes --drop"));
+    }
     let options = Options { accept, break_lease, ..choices.options };
     let report = report_file(kept)?;
     let record = recording_file(recorded, DryRun::Off, report.as_ref())?;

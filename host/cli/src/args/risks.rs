@@ -13,7 +13,7 @@ use super::usage::{Result, usage};
 
 /// Flags that accept a risk, or leave out what would show one: they are typed on purpose. No mistyped flag is answered with one of
 /// them, and no variable sets one.
-pub(super) const RISKY_FLAGS: [&str; 8] = [
+pub(super) const RISKY_FLAGS: [&str; 9] = [
     "accept",
     "handover",
     "without-source",
@@ -21,6 +21,7 @@ pub(super) const RISKY_FLAGS: [&str; 8] = [
     "without-target",
     "allow-unlocked",
     "unpause",
+    "drop",
     "pause",
 ];
 

@@ -184,6 +184,11 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
             "compare the machines of each Cluster with the cloud or the rack, then name the Clusters whose machines match: --unpause {}",
             quoted_name(cluster)
         ),
+        Remedy::DropLostWorkers { cluster } => format!(
+            "if the machines that can be dropped are gone in the cloud or the rack, resume with --drop {}: it removes their copies, and \
+             nothing else is deleted",
+            quoted_name(cluster)
+        ),
         Remedy::NameClusterToUnpause { cluster } => {
             format!("to unpause them, name each: rollback with --unpause {}", quoted_name(cluster))
         }
@@ -436,7 +441,7 @@ mod tests {
         let plugin = || "hosts".to_owned();
         let object = Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "x");
         let (cluster, another, objects) = (object.clone(), object.clone(), [object.clone()].into());
-        let other = object.clone();
+        let (other, dropped) = (object.clone(), object.clone());
         let parts: BTreeSet<Part> = [Part::of_kind(kind()), Part::of_object(&object)].into();
         let provider =
             Installation { kind_of: "CoreProvider".into(), name: "p".into(), version: "v1.0.0".into() };
@@ -503,6 +508,7 @@ mod tests {
             Remedy::AcceptUnseen { kinds: [kind()].into() },
             Remedy::AcceptGitops { kind: kind() },
             Remedy::EnablePlugin { plugin: "aws".into(), directory: None },
+            Remedy::DropLostWorkers { cluster: dropped },
         ]
     }
 
@@ -571,6 +577,7 @@ mod tests {
             Remedy::AcceptUnseen { .. } => 59,
             Remedy::AcceptGitops { .. } => 60,
             Remedy::EnablePlugin { .. } => 61,
+            Remedy::DropLostWorkers { .. } => 62,
         }
     }
 
@@ -600,7 +607,7 @@ mod tests {
                     ) => {
                         vec!["x".to_owned()]
                     }
-                    (None, "--unpause" | "--pause") => vec!["ns/x".to_owned()],
+                    (None, "--unpause" | "--drop" | "--pause") => vec!["ns/x".to_owned()],
                     (None, "--plugins") => vec!["x".to_owned()],
                     (None, "--cluster") => vec!["ns/x".to_owned()],
                     (None, "--map-namespace") => vec!["ns=x".to_owned()],
@@ -611,7 +618,7 @@ mod tests {
                     (_, "maybe-imported") => "handover cancel",
                     (_, "copy-changed") => "handover finish",
                     (_, "plugins-changed" | "world-changed")
-                    | ("--without-source" | "--unpause" | "--pause", _) => "resume",
+                    | ("--without-source" | "--unpause" | "--drop" | "--pause", _) => "resume",
                     _ => "move",
                 };
                 let side = if flag == "--to-kubeconfig" { "--kubeconfig" } else { "--to-kubeconfig" };

@@ -47,6 +47,16 @@ impl<'a> Members<'a> {
         self.machines.iter().chain(&self.deployments).chain(&self.pools).chain(&self.sets)
     }
 
+    /// Returns the MachineSets of a MachineDeployment.
+    pub(super) fn sets_of(&self, deployment: &Body<'_>) -> impl Iterator<Item = &Body<'a>> {
+        self.sets.iter().filter(|set| is_controlled_by(set, deployment))
+    }
+
+    /// Returns the Machines of a MachineSet.
+    pub(super) fn machines_of(&self, set: &Body<'_>) -> impl Iterator<Item = &Body<'a>> {
+        self.machines.iter().filter(|machine| is_controlled_by(machine, set))
+    }
+
     /// Returns true if a ClusterResourceSet was ever bound to the Cluster.
     pub(super) fn is_bound(&self) -> bool {
         self.binding.is_some()

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::body::Body;
 use super::conditions::text_field;
-use super::members::{Members, is_controlled_by, is_of_control_plane};
+use super::members::{Members, is_of_control_plane};
 use super::references::{CONTROL_PLANE, parse_reference};
 use crate::messages::refusal::some_of;
 use crate::messages::safe_text::to_line;
@@ -19,7 +19,7 @@ use crate::{GroupKind, Key, Object};
 /// Path of the provider ID of nodes and Machines.
 const PROVIDER_ID: &str = "/spec/providerID";
 /// Path of the number of replicas that an object wants.
-const REPLICAS: &str = "/spec/replicas";
+pub(super) const REPLICAS: &str = "/spec/replicas";
 /// Labels of the nodes of a control plane, with any value.
 const CONTROL_PLANE_NODE: [&str; 2] =
     ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
@@ -36,15 +36,26 @@ const MAX_NODE_NAME: usize = 253;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeDifferences {
     /// Machines and MachinePools with a provider ID that no node has.
-    lost: Vec<Key>,
+    pub(super) lost: Vec<Key>,
     /// Machines without a provider ID.
-    unprovisioned: Vec<Key>,
+    pub(super) unprovisioned: Vec<Key>,
     /// Names of the control plane's nodes that no Machine has.
     unknown_control_plane: Vec<String>,
     /// Names of the other nodes that no Machine has.
-    unknown_workers: Vec<String>,
-    /// Numbers of replicas that differ from the number of Machines, in words.
-    replicas: Vec<String>,
+    pub(super) unknown_workers: Vec<String>,
+    /// Numbers of replicas that differ from the number of Machines.
+    pub(super) replicas: Vec<ReplicaDifference>,
+}
+
+/// A number of replicas that differs from the number of Machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ReplicaDifference {
+    /// Object or part of a topology that wants the replicas, in words.
+    pub(super) owner: String,
+    /// Key of the object, unless a topology wants the replicas.
+    pub(super) key: Option<Key>,
+    wanted: i64,
+    has: usize,
 }
 
 impl NodeDifferences {
@@ -67,7 +78,11 @@ impl NodeDifferences {
             ("nodes of workers without a Machine:", names(&self.unknown_workers)),
         ];
         let described = described.into_iter().filter_map(|(what, names)| Some(format!("{what} {}", names?)));
-        described.chain(self.replicas.iter().cloned()).collect()
+        let describe = |difference: &ReplicaDifference| {
+            let ReplicaDifference { owner, wanted, has, .. } = difference;
+            format!("{owner} wants {}, and has {has} in the backup", count_text(*wanted))
+        };
+        described.chain(self.replicas.iter().map(describe)).collect()
     }
 }
 
@@ -130,38 +145,38 @@ impl ComparedCluster<'_> {
         found
     }
 
-    /// Describes each owner of Machines that wants more or fewer replicas than it has Machines.
-    fn compare_replicas(&self, members: &Members<'_>) -> Vec<String> {
+    /// Finds each owner of Machines that wants more or fewer replicas than it has Machines.
+    fn compare_replicas(&self, members: &Members<'_>) -> Vec<ReplicaDifference> {
         let mut found = Vec::new();
-        let mut compare = |owner: String, wanted: Option<i64>, has: usize| {
+        let mut compare = |owner: String, key: Option<Key>, wanted: Option<i64>, has: usize| {
             let Some(wanted) = wanted.filter(|wanted| usize::try_from(*wanted) != Ok(has)) else { return };
-            found.push(format!("{owner} wants {}, and has {has} in the backup", count_text(wanted)));
+            found.push(ReplicaDifference { owner, key, wanted, has });
         };
-        let count_machines = |owner: &Body<'_>| {
-            members.machines.iter().filter(|machine| is_controlled_by(machine, owner)).count()
+        let mut compare_object = |owner: &Body<'_>, has: usize| {
+            let key = owner.object.key();
+            compare(key.to_string(), Some(key), owner.number(REPLICAS), has);
         };
         for pool in &members.pools {
-            compare(pool.object.key().to_string(), pool.number(REPLICAS), provider_ids(pool).len());
+            compare_object(pool, provider_ids(pool).len());
         }
         for set in &members.sets {
-            compare(set.object.key().to_string(), set.number(REPLICAS), count_machines(set));
+            compare_object(set, members.machines_of(set).count());
         }
         for deployment in &members.deployments {
-            let sets = members.sets.iter().filter(|set| is_controlled_by(set, deployment));
-            let machines = sets.map(count_machines).sum();
-            compare(deployment.object.key().to_string(), deployment.number(REPLICAS), machines);
+            let machines = members.sets_of(deployment).map(|set| members.machines_of(set).count()).sum();
+            compare_object(deployment, machines);
         }
         // A hosted control plane has replicas, and no Machines.
         let control_plane = members.machines.iter().filter(|machine| is_of_control_plane(machine)).count();
         let provider = self.control_plane.filter(|_| control_plane > 0).map(Body::new);
         if let Some(provider) = provider {
-            compare(provider.object.key().to_string(), provider.number(REPLICAS), control_plane);
+            compare_object(&provider, control_plane);
         }
         let Some(body) = &members.cluster else { return found };
         let topology = format!("the topology of {}", self.cluster);
         if control_plane > 0 {
             let wanted = body.number("/spec/topology/controlPlane/replicas");
-            compare(format!("the control plane in {topology}"), wanted, control_plane);
+            compare(format!("the control plane in {topology}"), None, wanted, control_plane);
         }
         let parts = body.field("/spec/topology/workers/machineDeployments").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
@@ -171,7 +186,7 @@ impl ComparedCluster<'_> {
             };
             let machines = members.machines.iter().filter(is_of_part).count();
             let owner = format!("MachineDeployment {} in {topology}", to_line(name, MAX_NODE_NAME));
-            compare(owner, part.get("replicas").and_then(Value::as_i64), machines);
+            compare(owner, None, part.get("replicas").and_then(Value::as_i64), machines);
         }
         let parts = body.field("/spec/topology/workers/machinePools").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
@@ -181,7 +196,7 @@ impl ComparedCluster<'_> {
             };
             let machines = members.pools.iter().filter(is_of_part).map(|pool| provider_ids(pool).len()).sum();
             let owner = format!("MachinePool {} in {topology}", to_line(name, MAX_NODE_NAME));
-            compare(owner, part.get("replicas").and_then(Value::as_i64), machines);
+            compare(owner, None, part.get("replicas").and_then(Value::as_i64), machines);
         }
         found
     }
@@ -194,6 +209,7 @@ fn provider_ids<'b>(owner: &'b Body<'_>) -> Vec<&'b str> {
     owner.text(PROVIDER_ID).into_iter().chain(list).collect()
 }
 
-fn count_text(wanted: i64) -> String {
+/// Returns a number of replicas as text.
+pub(super) fn count_text(wanted: i64) -> String {
     if wanted == 1 { "1 replica".to_owned() } else { format!("{wanted} replicas") }
 }

@@ -1,5 +1,6 @@
 //! Trees of Clusters in the states in which people look at them.
 
+mod lost_workers;
 mod node_differences;
 mod trouble;
 

@@ -189,6 +189,11 @@ pub enum Remedy {
         /// The first of those that stay paused.
         cluster: Key,
     },
+    /// If Machines without a node are gone for good, drop them from a restored Cluster.
+    DropLostWorkers {
+        /// The first Cluster in which that is possible.
+        cluster: Key,
+    },
     /// Declare that the files of a handover were imported nowhere, or that what came of them is gone.
     NotImported,
     /// Accept that copies of these kinds, all of them, have changed or are gone.

@@ -1,6 +1,7 @@
 //! Unpauses the target, and checks its copies before anything is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use pivot_core::discovery::dangerous_kinds::is_dangerous;
@@ -14,11 +15,13 @@ use pivot_core::records::record::{Phase, Record};
 use pivot_core::records::release::{Entry, Pausing, ReleaseFate, ReleaseList};
 use pivot_core::{GroupKind, Key, Meta, Side, Uid};
 
+use crate::act::drop_workers;
 use crate::act::pausing;
 use crate::act::retired::{self, Gone};
 use crate::base::events::{Event, Verb};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
+use crate::base::outcome::restored_cluster::PausedCluster;
 use crate::base::requests::listing;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::check::{existing, restored_clusters};
@@ -48,14 +51,23 @@ impl KnownObjects {
 ///
 /// In a recovered move, a Cluster stays paused until the user names it. In a restore, a Cluster stays paused if it differs from its nodes. If
 /// any does, so does everything else but classes and the other Clusters.
+///
+/// Before that, lost workers of Clusters are dropped that the user named for it. Returns the copies that were removed.
 pub(crate) async fn unpause_copies(
-    job: &Job,
+    job: &Arc<Job>,
     record: &Record,
     list: &ReleaseList,
     copied: Option<&Inventory>,
-) -> Result<(), Failure> {
+) -> Result<BTreeSet<Key>, Failure> {
     // On the heap: what all moves await stays small on the stack.
-    let differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
+    let mut differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
+    let mut dropped = BTreeSet::new();
+    if let Some(removed) = Box::pin(drop_workers::drop_named(job, record, &differing)).await? {
+        dropped = removed;
+        // Clusters that stay paused are compared again.
+        differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
+    }
+    let differing: Vec<PausedCluster> = differing.into_iter().map(|cluster| cluster.paused).collect();
     let mut left_paused = if record.is_recovered() { find_unnamed(job, list).await? } else { Vec::new() };
     left_paused.extend(differing.iter().map(|paused| paused.cluster.clone()));
     let may_run = |key: &Key| {
@@ -82,7 +94,7 @@ pub(crate) async fn unpause_copies(
         side_by_side::write_all(OBJECTS, work.collect()).await?;
     }
     match left_paused.is_empty() {
-        true => Ok(()),
+        true => Ok(dropped),
         false if !differing.is_empty() => Err(Failure::RestoreDiffers(differing)),
         false => Err(Failure::LeftPaused { side: Side::Target, clusters: left_paused }),
     }

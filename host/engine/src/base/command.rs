@@ -16,6 +16,8 @@ pub struct Resume {
     pub imported: bool,
     /// The Clusters that may be unpaused, by their names in the source.
     pub unpause: BTreeSet<ClusterName>,
+    /// The restored Clusters whose lost workers may be dropped, by their names in the source.
+    pub drop: BTreeSet<ClusterName>,
     /// The Clusters of the source that may be paused although only the target says that they moved.
     pub pause: BTreeSet<ClusterName>,
 }
@@ -71,6 +73,14 @@ impl Command {
         match self {
             Self::Resume(Resume { unpause, .. }) | Self::Rollback(Rollback { unpause, .. }) => unpause,
             Self::Start | Self::FinishAlone { .. } => &NO_CLUSTERS,
+        }
+    }
+
+    /// The restored Clusters whose lost workers may be dropped, by their names in the source.
+    pub(crate) fn clusters_to_drop(&self) -> &BTreeSet<ClusterName> {
+        match self {
+            Self::Resume(resume) => &resume.drop,
+            Self::Start | Self::Rollback(_) | Self::FinishAlone { .. } => &NO_CLUSTERS,
         }
     }
 

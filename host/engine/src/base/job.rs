@@ -87,6 +87,11 @@ impl Job {
         self.command.clusters_to_unpause().contains(&ClusterName::from_key(cluster))
     }
 
+    /// Returns true if the user named a restored Cluster whose lost workers may be dropped. Takes its key in the source.
+    pub(crate) fn is_named_to_drop(&self, cluster: &Key) -> bool {
+        self.command.clusters_to_drop().contains(&ClusterName::from_key(cluster))
+    }
+
     /// Returns true if a plugin holds objects of a kind.
     pub(crate) fn is_held_kind(&self, kind: &GroupKind) -> bool {
         self.plugins.iter().any(|plugin| plugin.changes(Hook::Hold, kind))

@@ -24,6 +24,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::outcome::restored_cluster::PausedCluster;
 use crate::base::requests::side_by_side::{self, LISTS, Work};
 use crate::base::workload_clusters::WorkloadClusters;
+use crate::check::lost_workers::{self, ComparedWorkers, DifferingCluster};
 use crate::read::snapshot::Snapshot;
 
 /// Objects of Clusters, by namespace.
@@ -52,7 +53,8 @@ pub(crate) async fn warn_of_differing(job: &Job, snapshot: &Snapshot) -> Result<
         )?;
     let reader = Reader { job, side: Side::Source, workloads };
     let differing = reader.compare_all(&files, selected).await?;
-    let describe = |paused: PausedCluster| {
+    let differing = lost_workers::judge_in_files(job, &snapshot.inventory, differing);
+    let describe = |DifferingCluster { paused, .. }| {
         let text = format!("{} will stay paused: {}", paused.cluster, paused.reasons.join("; "));
         Event::warning("machines-changed", text)
     };
@@ -66,12 +68,12 @@ fn is_paused_by_user(cluster: &Object) -> Result<bool, Failure> {
 }
 
 /// Finds the Clusters that stay paused because they differ from their nodes, or because their nodes can't be read. A Cluster that the
-/// user named is left out, unless its control plane has a node without a Machine.
+/// user named is left out, unless its control plane has a node without a Machine. The others have the workers that can be dropped.
 pub(crate) async fn find_differing(
     job: &Job,
     record: &Record,
     list: &ReleaseList,
-) -> Result<Vec<PausedCluster>, Failure> {
+) -> Result<Vec<DifferingCluster>, Failure> {
     let is_restore = job.route.may_restore(record);
     let Some(workloads) = job.workload_clusters.as_deref().filter(|_| is_restore) else {
         return Ok(Vec::new());
@@ -86,8 +88,10 @@ pub(crate) async fn find_differing(
     })?;
     let reader = Reader { job, side: Side::Target, workloads };
     let mut differing = reader.compare_all(&copies, selected).await?;
-    differing.retain(|cluster| !cluster.can_be_named || !job.is_named_to_unpause(&cluster.cluster));
-    Ok(differing)
+    differing.retain(|ComparedWorkers { paused, .. }| {
+        !paused.can_be_named || !job.is_named_to_unpause(&paused.cluster)
+    });
+    lost_workers::judge_copies(job, record, differing).await
 }
 
 /// Reads the copies of Clusters, Machines and owners of Machines.
@@ -144,14 +148,14 @@ impl Reader<'_> {
         &self,
         all: &ByNamespace,
         clusters: Vec<InNamespace<'_>>,
-    ) -> Result<Vec<PausedCluster>, Failure> {
+    ) -> Result<Vec<ComparedWorkers>, Failure> {
         let ids: BTreeSet<String> = all.values().flat_map(|objects| find_provider_ids(objects)).collect();
-        let looks = clusters.into_iter().map(|(objects, cluster)| -> Work<'_, Option<PausedCluster>> {
+        let looks = clusters.into_iter().map(|(objects, cluster)| -> Work<'_, Option<ComparedWorkers>> {
             self.compare(objects, &ids, cluster).boxed()
         });
         let compared = side_by_side::try_all(LISTS, looks.collect()).await?;
-        let mut differing: Vec<PausedCluster> = compared.into_iter().flatten().collect();
-        differing.sort_by(|one, other| one.cluster.cmp(&other.cluster));
+        let mut differing: Vec<ComparedWorkers> = compared.into_iter().flatten().collect();
+        differing.sort_by(|one, other| one.paused.cluster.cmp(&other.paused.cluster));
         Ok(differing)
     }
 
@@ -161,29 +165,34 @@ impl Reader<'_> {
         objects: &[Object],
         known_ids: &BTreeSet<String>,
         cluster: &Object,
-    ) -> Result<Option<PausedCluster>, Failure> {
+    ) -> Result<Option<ComparedWorkers>, Failure> {
         let key = cluster.key();
-        let stays = |reasons: Vec<String>, can_be_named: bool| {
-            Ok(Some(PausedCluster { cluster: key.clone(), reasons, can_be_named }))
+        let stays = |reasons: Vec<String>, can_be_named: bool, lost| {
+            let cluster = key.clone();
+            let paused = PausedCluster { cluster, reasons, can_be_named, can_be_dropped: false };
+            Ok(Some(ComparedWorkers { paused, lost }))
         };
+        let unread = || Err("its nodes can't be read".to_owned());
         let secret = kubeconfig_of(&key);
         let Some(kubeconfig) = self.get(&secret).await? else {
-            return stays(vec![format!("its nodes can't be read without {secret}")], true);
+            return stays(vec![format!("its nodes can't be read without {secret}")], true, unread());
         };
         let nodes = match self.workloads.list_nodes(kubeconfig).await {
             Ok(nodes) => nodes,
-            Err(reason) => return stays(vec![format!("its nodes can't be read: {reason}")], true),
+            Err(reason) => return stays(vec![format!("its nodes can't be read: {reason}")], true, unread()),
         };
         let control_plane = match find_control_plane(cluster) {
             Some(reference) => self.get(&reference).await?,
             None => None,
         };
         let control_plane = control_plane.as_ref();
-        let found: NodeDifferences =
-            ComparedCluster { cluster: &key, objects, control_plane, known_ids }.compare_with_nodes(&nodes);
+        let compared = ComparedCluster { cluster: &key, objects, control_plane, known_ids };
+        let found: NodeDifferences = compared.compare_with_nodes(&nodes);
         match found.is_empty() {
             true => Ok(None),
-            false => stays(found.lines(), !found.has_unknown_control_plane()),
+            false => {
+                stays(found.lines(), !found.has_unknown_control_plane(), compared.find_lost_workers(&found))
+            }
         }
     }
 

@@ -32,6 +32,7 @@ impl ActiveMove {
     ) -> Result<Done, Failure> {
         let job = self.job.clone();
         let count = list.entries.len();
+        let mut dropped = BTreeSet::new();
         // If deleting has begun, the target has already shown that it reconciles, and another check could only delay the end.
         // An import has unpaused and settled its copies itself, and shown it before the commit.
         if !self.journal.has_begun_to_delete() && !job.route.is_handover() {
@@ -52,7 +53,7 @@ impl ActiveMove {
                 self.report_unable_agent();
                 self.journal.allow_finishing_alone().await?;
             }
-            live::unpause_copies(&job, &self.journal.record, &list, copied).await?;
+            dropped = live::unpause_copies(&job, &self.journal.record, &list, copied).await?;
             calls::wait_for_checks(&job, &PluginView::from_list(&list), Point::AfterResume).await?;
             evidence::wait_for_takeover(&job, &list, known, Some(self.journal.committed_at()?)).await?;
             job.safe_point()?;
@@ -117,7 +118,7 @@ impl ActiveMove {
         }
         let unverified = evidence::find_unverified_kinds(&job, &list);
         let mut done = Done { unverified, added: self.added(), ..Done::default() };
-        for entry in &list.entries {
+        for entry in list.entries.iter().filter(|entry| !dropped.contains(&entry.key)) {
             let counts = if entry.fate == ReleaseFate::Delete { &mut done.moved } else { &mut done.kept };
             *counts.entry(entry.key.group_kind.clone()).or_default() += 1;
         }

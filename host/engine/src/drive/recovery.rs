@@ -311,7 +311,8 @@ async fn check_paused(job: &Job, snapshot: &Snapshot) -> Result<(), Failure> {
 fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Result<(), Failure> {
     let there: Vec<Key> = moving.into_iter().filter(|key| is_cluster(&key.group_kind)).cloned().collect();
     let names: BTreeSet<ClusterName> = there.iter().map(ClusterName::from_key).collect();
-    match job.command.clusters_to_unpause().difference(&names).next() {
+    let named = job.command.clusters_to_unpause().union(job.command.clusters_to_drop());
+    match named.filter(|name| !names.contains(name)).min() {
         Some(unknown) => Err(Failure::NoCluster { named: unknown.to_string(), there }),
         None => Ok(()),
     }
@@ -321,8 +322,15 @@ fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Resu
 /// for a run that continues an accepted recovery, or that only ends the move.
 pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     let (job, record) = (&active.job, &active.journal.record);
+    if !job.command.clusters_to_drop().is_empty() && !job.route.may_restore(record) {
+        return Err(Failure::Declined(format!(
+            "move {} restores no backup: its Clusters have no Machines to drop",
+            record.move_id
+        )));
+    }
     let accepts = job.options.accept.contains(Risk::WorldChanged);
-    let names_none = job.command.clusters_to_unpause().is_empty();
+    let names_none =
+        job.command.clusters_to_unpause().is_empty() && job.command.clusters_to_drop().is_empty();
     if !accepts && names_none {
         return Ok(());
     }

@@ -2,21 +2,21 @@
 //!
 //! A rollback is possible until the point of no return. The target comes first: the source stays paused while its copies exist.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pivot_core::objects::names;
 use pivot_core::records::record::{Phase, Record};
-use pivot_core::{Both, Key, Meta, Side, Uid};
+use pivot_core::{Both, Key, Meta, Side};
 use pivot_places::{PlaceError, Preconditions};
 
-use crate::act::commit;
 use crate::act::pausing::{self, Undone};
-use crate::base::events::{Event, Verb};
+use crate::act::removal;
+use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
+use crate::base::requests::listing;
 use crate::base::requests::side_by_side::{EMPTY_LISTS, LISTS};
-use crate::base::requests::{dataflow, listing};
 use crate::base::state::cluster_copies::ClusterSides;
 use crate::base::state::journal::Journal;
 
@@ -91,36 +91,10 @@ pub(crate) async fn refuse_running_copies(job: &Job, record: &Record) -> Result<
 /// Removes every object in the target that any attempt of the move made. Namespaces stay: a server takes some time to delete
 /// one, and until then the next attempt can create nothing in it.
 pub(crate) async fn clear_copies(job: &Arc<Job>, record: &Record) -> Result<usize, Failure> {
-    let copies = Arc::new(find_copies(job, record).await?);
-    let added: Arc<BTreeSet<Key>> =
-        Arc::new(record.scope.from_manifests.iter().map(|added| added.object.clone()).collect());
-    let place: BTreeMap<&Uid, usize> =
-        copies.iter().enumerate().map(|(i, (_, meta))| (&meta.uid, i)).collect();
-    // Dependents first.
-    let mut after: Vec<Vec<usize>> = vec![Vec::new(); copies.len()];
-    for (index, (_, meta)) in copies.iter().enumerate() {
-        for owner in &meta.owner_references {
-            if let Some(list) = place.get(&owner.uid).and_then(|&owner| after.get_mut(owner)) {
-                list.push(index);
-            }
-        }
-    }
-    dataflow::run(&after, job.limiter(Side::Target), &job.halter, |index| {
-        let (job, copies, added) = (job.clone(), copies.clone(), added.clone());
-        async move {
-            let Some((key, meta)) = copies.get(index) else {
-                return Err(Failure::Bug(format!("no object {index}")));
-            };
-            match added.contains(&job.target.own_name(key)) {
-                true => commit::remove_added(&job, key, &meta.uid).await?,
-                false => commit::remove_copy(&job, key, &meta.uid).await?,
-            }
-            job.report_object(Phase::Copied, Verb::Removed, key, Side::Target);
-            Ok(())
-        }
-    })
-    .await?;
-    Ok(copies.len())
+    let copies = find_copies(job, record).await?;
+    let removed = copies.len();
+    removal::remove_copies(job, record, Phase::Copied, copies).await?;
+    Ok(removed)
 }
 
 /// Removes all copies if an earlier attempt made one, as in a target that returned. The last attempt would treat such copies as

@@ -81,6 +81,8 @@ mod loading;
 #[cfg(test)]
 mod locked;
 #[cfg(test)]
+mod lost_workers;
+#[cfg(test)]
 mod lying;
 #[cfg(test)]
 mod many;

@@ -16,12 +16,13 @@ pub(crate) struct With {
     pub(crate) unpause: BTreeSet<ClusterName>,
     pub(crate) imported: bool,
     pub(crate) pause: BTreeSet<ClusterName>,
+    pub(crate) drop: BTreeSet<ClusterName>,
 }
 
 impl From<Setup> for With {
     fn from(setup: Setup) -> Self {
-        let (unpause, pause) = (BTreeSet::new(), BTreeSet::new());
-        Self { setup, move_id: None, absent: None, unpause, imported: false, pause }
+        let (unpause, pause, drop) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Self { setup, move_id: None, absent: None, unpause, imported: false, pause, drop }
     }
 }
 
@@ -33,16 +34,26 @@ impl With {
 
     /// The same command, which may unpause the Clusters.
     pub(crate) fn unpause(setup: Setup, clusters: &[&Key]) -> Self {
-        let name = |key: &&Key| ClusterName::new(key.namespace.as_deref().unwrap(), &key.name);
-        Self { unpause: clusters.iter().map(name).collect(), ..setup.into() }
+        Self { unpause: names(clusters), ..setup.into() }
+    }
+
+    /// A command that may drop the lost workers of the Clusters.
+    pub(crate) fn drop_workers(setup: Setup, clusters: &[&Key]) -> Self {
+        Self { drop: names(clusters), ..setup.into() }
     }
 }
 
+fn names(clusters: &[&Key]) -> BTreeSet<ClusterName> {
+    let name = |key: &&Key| ClusterName::new(key.namespace.as_deref().unwrap(), &key.name);
+    clusters.iter().map(name).collect()
+}
+
 pub(crate) async fn resume(with: impl Into<With>) -> Result<Report, Stop> {
-    let With { setup, move_id, absent, unpause, imported, pause } = with.into();
+    let With { setup, move_id, absent, unpause, imported, pause, drop } = with.into();
     assert_ne!(absent, Some(Side::Target), "no resume goes without its target");
     let without_source = absent.is_some();
-    pivot_engine::run::resume(setup, Resume { move_id, without_source, imported, unpause, pause }).await
+    let resume = Resume { move_id, without_source, imported, unpause, drop, pause };
+    pivot_engine::run::resume(setup, resume).await
 }
 
 pub(crate) async fn rollback(with: impl Into<With>) -> Result<RolledBack, Stop> {

@@ -17,11 +17,11 @@ use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, key, kind, picture};
 
 /// Workload clusters that answer with these nodes, or not at all.
-struct Nodes(Mutex<Result<Vec<Object>, String>>);
+pub(crate) struct Nodes(Mutex<Result<Vec<Object>, String>>);
 
 impl Nodes {
     /// Workers with the provider IDs of Machines, and a node of the control plane if it is named `cp`.
-    fn with_names(names: &[&str]) -> Arc<Self> {
+    pub(crate) fn with_names(names: &[&str]) -> Arc<Self> {
         let kind = Arc::new(Kind { namespaced: false, ..kind("", "Node", "nodes", KindLabels::default()) });
         let node = |name: &&str| {
             let labels =
@@ -32,7 +32,7 @@ impl Nodes {
         Arc::new(Self(Mutex::new(Ok(names.iter().map(node).collect()))))
     }
 
-    fn silent() -> Arc<Self> {
+    pub(crate) fn silent() -> Arc<Self> {
         Arc::new(Self(Mutex::new(Err("no route to host".into()))))
     }
 }
@@ -46,7 +46,7 @@ impl WorkloadClusters for Nodes {
 }
 
 #[derive(Default)]
-struct Warnings(Mutex<Vec<String>>);
+pub(crate) struct Warnings(pub(crate) Mutex<Vec<String>>);
 
 impl Watcher for Warnings {
     fn event(&self, event: Event) {
@@ -69,11 +69,11 @@ async fn backup(stage: Stage) -> tempfile::TempDir {
     exported(&stage).await
 }
 
-fn restoring(stage: &Stage, dir: &Path, nodes: &Arc<Nodes>) -> Setup {
+pub(crate) fn restoring(stage: &Stage, dir: &Path, nodes: &Arc<Nodes>) -> Setup {
     Setup { workload_clusters: Some(nodes.clone()), ..importing(stage, dir) }
 }
 
-fn left_paused(stop: &Stop) -> &[PausedCluster] {
+pub(crate) fn left_paused(stop: &Stop) -> &[PausedCluster] {
     match &stop.failure {
         Failure::RestoreDiffers(clusters) => clusters,
         other => panic!("{other:?}"),
@@ -107,7 +107,12 @@ async fn differing_clusters_stay_paused_until_corrected() {
             (Exit::PastCommit, [Next::Resume].as_slice()),
             "{stop}"
         );
-        let expected = PausedCluster { cluster: cluster(), reasons: vec![reason.into()], can_be_named: true };
+        let expected = PausedCluster {
+            cluster: cluster(),
+            reasons: vec![reason.into()],
+            can_be_named: true,
+            can_be_dropped: false,
+        };
         assert_eq!(left_paused(&stop), [expected]);
         assert!(
             stop.state.contains("the listed Clusters, and objects outside of Clusters, are paused"),

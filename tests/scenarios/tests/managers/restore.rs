@@ -80,3 +80,50 @@ async fn stale_backups_create_and_delete_no_machine() {
     world.until_quiet(Side::Target).await.unwrap();
     assert_eq!((world.nodes().await.unwrap(), world.torn_down().unwrap()), (nodes, torn_down));
 }
+
+/// The backup is older than a scale-down: the copy of the lost Machine is dropped, and controllers continue with those that live.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_workers_are_dropped_before_controllers_run() {
+    let mut world = World::start(CLUSTER_API).await.unwrap();
+    world.fill(OBJECTS, 5).await.unwrap();
+    world.until_quiet(Side::Source).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("backup").display().to_string();
+    let host = Host::out_of(world.server(Side::Source).kubeconfig());
+    host.run(&["backup", &path, "-n", NAMESPACE]).await.unwrap().done().unwrap();
+    world.scale(Side::Source, 1).await.unwrap();
+    world.until_machines(Side::Source, 4).await.unwrap();
+    world.until_quiet(Side::Source).await.unwrap();
+    let (nodes, torn_down) = (world.nodes().await.unwrap(), world.torn_down().unwrap());
+    assert_eq!((nodes.len(), torn_down.len()), (4, 1));
+    world.lose_source();
+
+    let host = Host::into_server(world.server(Side::Target).kubeconfig())
+        .with(&["--from-directory", &path, "--takeover-timeout", "5m"])
+        .with_controllers();
+    let restore = ["move", "--accept", "source-may-run"];
+    let stop = host.run(&restore).await.unwrap().ends_with(5).unwrap().document().unwrap();
+    let error = stop["message"].as_str().unwrap();
+    let expected = [
+        "Cluster shop/plain: no node has the provider ID of Machine shop/plain-workers-",
+        "; can be dropped: Machine shop/plain-workers-",
+        ", so that MachineDeployment shop/plain-workers wants 1 replica",
+    ];
+    assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+    host.run(&["resume", "--drop", "shop/plain"]).await.unwrap().done().unwrap();
+
+    world.until_machines(Side::Target, 4).await.unwrap();
+    let restored = world.until_quiet(Side::Target).await.unwrap();
+    assert_eq!(dangling(&restored), Vec::<String>::new());
+    let of_kind = |kind: &'static str| restored.values().filter(move |object| object["kind"] == kind);
+    let of_plain = |object: &&serde_json::Value| object["metadata"]["name"] == "plain-workers";
+    let deployment = of_kind("MachineDeployment").find(of_plain).unwrap();
+    assert_eq!((&deployment["spec"]["replicas"], &deployment["status"]["replicas"]), (&1.into(), &1.into()));
+    assert_eq!((of_kind("Machine").count(), of_kind("LabMachine").count()), (4, 4));
+    assert!(of_kind("Cluster").all(|cluster| cluster["spec"]["paused"] != true));
+    assert_eq!((world.nodes().await.unwrap(), world.torn_down().unwrap()), (nodes, torn_down.clone()));
+    // Controllers act on the Cluster.
+    world.scale(Side::Target, 2).await.unwrap();
+    world.until_machines(Side::Target, 5).await.unwrap();
+    assert_eq!(world.torn_down().unwrap(), torn_down);
+}

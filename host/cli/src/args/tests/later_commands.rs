@@ -34,6 +34,18 @@ fn clusters_to_pause_are_named_in_full() {
 }
 
 #[test]
+fn clusters_to_drop_from_are_named_in_full() {
+    let line = "pivot-host resume --from-directory a --to-kubeconfig b";
+    let named = resume(&format!("{line} --drop ns/c --drop other/d --unpause ns/e")).drop;
+    assert_eq!(named.iter().map(ToString::to_string).collect::<Vec<_>>(), ["ns/c", "other/d"]);
+    refused(&format!("{line} --drop c"), &expect![[r#"--drop "c": write NAMESPACE/NAME"#]]);
+    refused(
+        &format!("{line} --drop ns/c --unpause ns/c"),
+        &expect!["--unpause runs ns/c as it is, so it excludes --drop"],
+    );
+}
+
+#[test]
 fn unpaused_clusters_are_named_in_full() {
     for verb in ["resume", "rollback"] {
         let line = format!("pivot-host {verb} --kubeconfig a --to-kubeconfig b --accept world-changed");

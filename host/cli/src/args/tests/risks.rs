@@ -105,7 +105,7 @@ fn no_tip_proposes_a_risk() {
         "source-off",
         "acept",
         "accept-all",
-        "drop",
+        "dro",
         "auto-approve",
         "assume-yes",
         "no-lock",

@@ -332,6 +332,7 @@ fn failures() -> String {
                     cluster: capi("Cluster", "edge"),
                     reasons: vec!["no node has the provider ID of Machine ns/m".into(), "another".into()],
                     can_be_named,
+                    can_be_dropped: can_be_named,
                 })
                 .into(),
         ),
@@ -474,7 +475,8 @@ fn remedies() -> String {
             Remedy::NameClusterToPause { .. } => Some(Remedy::SwitchOffSource),
             Remedy::SwitchOffSource => Some(Remedy::ExplainMissingCopies),
             Remedy::ExplainMissingCopies => Some(Remedy::NameComparedCluster { cluster: cluster() }),
-            Remedy::NameComparedCluster { .. } => Some(Remedy::NameClusterToUnpause { cluster: cluster() }),
+            Remedy::NameComparedCluster { .. } => Some(Remedy::DropLostWorkers { cluster: cluster() }),
+            Remedy::DropLostWorkers { .. } => Some(Remedy::NameClusterToUnpause { cluster: cluster() }),
             Remedy::NameClusterToUnpause { .. } => Some(Remedy::NotImported),
             Remedy::NotImported => {
                 Some(Remedy::AcceptChanged { kinds: [kind(), GroupKind::new("", "Secret")].into() })

@@ -24,17 +24,17 @@ fn machine(name: &str, owner: (&str, &str)) -> Object {
     )
 }
 
-fn node(name: &str, labels: Value) -> Object {
+pub(super) fn node(name: &str, labels: Value) -> Object {
     let body = json!({"metadata": {"labels": labels, "namespace": null}, "spec": {"providerID": format!("lab://{name}")}});
     object("/v1", "Node", name, &body)
 }
 
-fn cluster() -> Key {
+pub(super) fn cluster() -> Key {
     Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), "c")
 }
 
 /// A Cluster with one Machine in the control plane, and two workers.
-fn backup() -> Vec<Object> {
+pub(super) fn backup() -> Vec<Object> {
     let reference =
         json!({"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": "cp"});
     let replicas = |count: i64| json!({"spec": {"replicas": count}});
@@ -51,7 +51,7 @@ fn backup() -> Vec<Object> {
     ]
 }
 
-fn nodes(workers: &[&str]) -> Vec<Object> {
+pub(super) fn nodes(workers: &[&str]) -> Vec<Object> {
     let control_plane = node("cp-0", json!({"node-role.kubernetes.io/control-plane": ""}));
     let workers = workers.iter().map(|name| node(name, json!({})));
     [control_plane].into_iter().chain(workers).collect()

@@ -109,6 +109,8 @@ fn remedies_for_restore(clusters: &[PausedCluster]) -> Vec<Remedy> {
     if clusters.iter().any(|cluster| !cluster.can_be_named) {
         remedies.push(EXPLAIN_CONTROL_PLANE.into());
     }
+    let dropped = clusters.iter().find(|cluster| cluster.can_be_dropped);
+    remedies.extend(dropped.map(|paused| Remedy::DropLostWorkers { cluster: paused.cluster.clone() }));
     let named = clusters.iter().find(|cluster| cluster.can_be_named);
     remedies.extend(named.map(|named| Remedy::NameComparedCluster { cluster: named.cluster.clone() }));
     remedies

@@ -11,4 +11,6 @@ pub struct PausedCluster {
     pub reasons: Vec<String>,
     /// True if the Cluster is unpaused as soon as a user names it. False if its control plane has a node without a Machine.
     pub can_be_named: bool,
+    /// True if only Machines of workers were deleted since the backup, and a user may drop their copies.
+    pub can_be_dropped: bool,
 }

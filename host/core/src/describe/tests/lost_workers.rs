@@ -1,0 +1,168 @@
+//! Backups from before a scale-down: which Machines can be dropped, and what goes with them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::node_differences::{backup, cluster, node, nodes};
+use super::{BOOT, CAPI, CONTROL, INFRA, controlled_by, object};
+use crate::describe::{ComparedCluster, LostWorkers, find_dropped_copies, find_provider_ids};
+use crate::discovery::dangerous_kinds::is_dangerous;
+use crate::discovery::inventory::Inventory;
+use crate::objects::merge;
+use crate::{GroupKind, Key, Object};
+
+fn find(objects: &[Object], nodes: &[Object]) -> Result<LostWorkers, String> {
+    let control_plane = objects.iter().find(|object| object.meta.name == "cp");
+    let known_ids = &find_provider_ids(objects);
+    let compared = ComparedCluster { cluster: &cluster(), objects, control_plane, known_ids };
+    compared.find_lost_workers(&compared.compare_with_nodes(nodes))
+}
+
+fn capi(kind: &str, name: &str) -> Key {
+    Key::new(GroupKind::new("cluster.x-k8s.io", kind), Some("ns"), name)
+}
+
+/// The backup with another content of an object.
+fn changed(kind: &str, name: &str, patch: &Value) -> Vec<Object> {
+    let mut objects = backup();
+    let changed = objects.iter_mut().find(|object| object.key() == capi(kind, name)).unwrap();
+    let mut body = changed.value().unwrap();
+    merge::apply_patch(&mut body, patch);
+    *changed = Object::from_value(changed.kind.clone(), &body).unwrap();
+    objects
+}
+
+#[test]
+fn lost_workers_lower_their_owners_replicas() {
+    let found = find(&backup(), &nodes(&["w-0"])).unwrap();
+    assert_eq!(found.machines, [capi("Machine", "w-1")].into());
+    assert_eq!(found.replicas, [(capi("MachineSet", "ms"), 1), (capi("MachineDeployment", "md"), 1)].into());
+    assert_eq!(
+        found.to_string(),
+        "can be dropped: Machine ns/w-1, so that MachineDeployment ns/md wants 1 replica and MachineSet ns/ms wants 1 replica"
+    );
+    let all = find(&backup(), &nodes(&[])).unwrap();
+    assert_eq!((all.machines.len(), all.replicas[&capi("MachineDeployment", "md")]), (2, 0));
+    assert_eq!(find(&backup(), &nodes(&["w-0", "w-1"])).unwrap(), LostWorkers::default());
+}
+
+/// A run may have died after it removed the Machines.
+#[test]
+fn replicas_alone_are_corrected() {
+    let mut objects = backup();
+    objects.retain(|object| object.meta.name != "w-1");
+    let found = find(&objects, &nodes(&["w-0"])).unwrap();
+    assert!(found.machines.is_empty());
+    assert_eq!(found.replicas.values().collect::<Vec<_>>(), [&1, &1]);
+    assert_eq!(
+        found.to_string(),
+        "can be corrected so that MachineDeployment ns/md wants 1 replica and MachineSet ns/ms wants 1 replica"
+    );
+}
+
+#[test]
+fn other_differences_are_refused() {
+    let cluster = |patch: Value| changed("Cluster", "c", &json!({"spec": patch}));
+    let owners = |owners: Value| json!({"metadata": {"ownerReferences": owners}});
+    let mut rollout = backup();
+    let mut second = json!({"spec": {"replicas": 1}});
+    merge::apply_patch(&mut second, &owners(controlled_by("MachineDeployment", "md")));
+    rollout.push(object(CAPI, "MachineSet", "ms-2", &second));
+    let mut pool = backup();
+    let spec = json!({"spec": {"replicas": 1, "providerIDList": ["lab://p"]}});
+    pool.push(object(CAPI, "MachinePool", "p", &spec));
+    let mut half_made = backup();
+    half_made.push(object(CAPI, "Machine", "w-2", &owners(controlled_by("MachineSet", "ms"))));
+    let mut control_plane = backup();
+    control_plane[1] = object(CONTROL, "KubeadmControlPlane", "cp", &json!({"spec": {"replicas": 3}}));
+    let few = nodes(&["w-0"]);
+    for (objects, nodes, expected) in [
+        (cluster(json!({"topology": {}})), &few, "the topology of Cluster ns/c creates its Machines"),
+        (backup(), &nodes(&["w-0", "w-2"]), "nodes without a Machine may come from a rollout"),
+        (
+            backup(),
+            &[few.clone(), vec![node("cp-1", json!({"node-role.kubernetes.io/control-plane": ""}))]].concat(),
+            "nodes without a Machine may come from a rollout",
+        ),
+        (half_made, &few, "Machine ns/w-2 has no provider ID yet"),
+        (backup(), &few.clone().split_off(1), "Machine ns/cp-0 belongs to the control plane"),
+        (pool, &few, "MachinePool ns/p belongs to no MachineDeployment"),
+        (
+            changed("MachineSet", "ms", &owners(json!(null))),
+            &few,
+            "Machine ns/w-1 belongs to no MachineDeployment",
+        ),
+        (control_plane, &few, "KubeadmControlPlane ns/cp wants another number of replicas"),
+        (rollout, &few, "MachineDeployment ns/md has several MachineSets: a rollout may be under way"),
+    ] {
+        assert_eq!(find(&objects, nodes).unwrap_err(), expected);
+    }
+}
+
+/// An object with its own UID, and owners.
+fn owned(api: &str, kind: &str, name: &str, owners: &[(&str, bool)], spec: &Value) -> Object {
+    let owner = |(uid, controller): &(&str, bool)| json!({"apiVersion": CAPI, "kind": "Owner", "name": uid, "uid": uid, "controller": controller});
+    let owners: Vec<Value> = owners.iter().map(owner).collect();
+    let uid = format!("{kind}-{name}");
+    object(api, kind, name, &json!({"metadata": {"uid": uid, "ownerReferences": owners}, "spec": spec}))
+}
+
+fn drop_with(more: Vec<Object>) -> Result<Vec<String>, String> {
+    let none = json!({});
+    let mut objects = vec![
+        owned(CAPI, "Machine", "w-0", &[("MachineSet-ms", true)], &none),
+        owned(CAPI, "Machine", "w-1", &[("MachineSet-ms", true)], &none),
+        owned(CAPI, "MachineSet", "ms", &[], &none),
+        owned(INFRA, "InfraMachine", "w-0", &[("Machine-w-0", true)], &none),
+        owned(INFRA, "InfraMachine", "w-1", &[("Machine-w-1", true)], &none),
+        owned(BOOT, "KubeadmConfig", "w-1", &[("Machine-w-1", true)], &none),
+        owned("/v1", "Secret", "w-1", &[("KubeadmConfig-w-1", true)], &none),
+    ];
+    objects.extend(more);
+    let inventory = Inventory::new(objects);
+    let machines = BTreeSet::from([capi("Machine", "w-1")]);
+    let found = find_dropped_copies(&inventory, &machines, |kind| !is_dangerous(kind))?;
+    Ok(found.into_iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn objects_of_a_lost_machine_follow_it() {
+    let own =
+        ["Secret ns/w-1", "KubeadmConfig ns/w-1", "Machine ns/w-1", "InfraMachine ns/w-1"].map(str::to_owned);
+    let found: BTreeSet<String> = drop_with(Vec::new()).unwrap().into_iter().collect();
+    assert_eq!(found, own.clone().into());
+    // An address belongs to its claim, although its pool owns it, too.
+    let none = json!({});
+    let more = vec![
+        owned(INFRA, "Claim", "w-1", &[("InfraMachine-w-1", false)], &none),
+        owned(INFRA, "Pool", "p", &[], &none),
+        owned(INFRA, "Address", "a", &[("Claim-w-1", true), ("Pool-p", false)], &none),
+    ];
+    let found: BTreeSet<String> = drop_with(more).unwrap().into_iter().collect();
+    let own: BTreeSet<String> =
+        own.into_iter().chain(["Claim ns/w-1".into(), "Address ns/a".into()]).collect();
+    assert_eq!(found, own);
+}
+
+#[test]
+fn objects_that_stay_keep_the_machine() {
+    let none = json!({});
+    let consumer = json!({"consumerRef": {"apiVersion": INFRA, "kind": "InfraMachine", "name": "w-1", "namespace": "ns"}});
+    for (more, expected) in [
+        (
+            owned("metal3.io/v1alpha1", "BareMetalHost", "host", &[], &consumer),
+            "BareMetalHost ns/host stays, and refers to InfraMachine ns/w-1",
+        ),
+        (
+            owned("metal3.io/v1alpha1", "BareMetalHost", "host", &[("InfraMachine-w-1", true)], &none),
+            "BareMetalHost ns/host stays, and Owner InfraMachine-w-1 owns it",
+        ),
+        (
+            owned(INFRA, "Shared", "s", &[("Machine-w-0", false), ("Machine-w-1", false)], &none),
+            "Shared ns/s stays, and Owner Machine-w-1 owns it",
+        ),
+    ] {
+        assert_eq!(drop_with(vec![more]).unwrap_err(), expected);
+    }
+}

@@ -1,0 +1,157 @@
+//! Finds the copies that are removed if a restored Cluster drops the Machines of workers without a node.
+//!
+//! Only copies of this move are removed. If an object that stays refers to one of them, such as a host to its consumer, nothing is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pivot_core::describe::{LostWorkers, find_dropped_copies};
+use pivot_core::discovery::dangerous_kinds::is_dangerous;
+use pivot_core::discovery::inventory::Inventory;
+use pivot_core::objects::names::GROUP_CLUSTER;
+use pivot_core::records::record::Record;
+use pivot_core::{GroupKind, Key, Kind, Meta, Uid};
+
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::outcome::restored_cluster::PausedCluster;
+use crate::base::requests::listing;
+use crate::base::requests::side_by_side::EMPTY_LISTS;
+
+/// A Cluster that differs from its nodes.
+pub(crate) struct ComparedWorkers {
+    pub(crate) paused: PausedCluster,
+    /// The workers that can be dropped as far as the nodes show, or the reason against it.
+    pub(crate) lost: Result<LostWorkers, String>,
+}
+
+/// A Cluster that differs from its nodes, and what dropping its lost workers changes.
+pub(crate) struct DifferingCluster {
+    pub(crate) paused: PausedCluster,
+    /// None if the workers can't be dropped.
+    pub(crate) dropped: Option<DroppedWorkers>,
+}
+
+/// The changes of a Cluster that drops its lost workers.
+pub(crate) struct DroppedWorkers {
+    /// The copies that are removed: the Machines, and the objects that only they own.
+    pub(crate) copies: Vec<(Key, Meta)>,
+    /// Replicas of MachineSets and MachineDeployments.
+    pub(crate) replicas: BTreeMap<Key, usize>,
+}
+
+/// Completes the description of Clusters in files.
+pub(crate) fn judge_in_files(
+    job: &Job,
+    files: &Inventory,
+    clusters: Vec<ComparedWorkers>,
+) -> Vec<DifferingCluster> {
+    let judge = |compared: ComparedWorkers| {
+        let lost = compared.lost.and_then(|lost| find_dropped(job, files, &lost).map(|found| (lost, found)));
+        complete(job, compared.paused, lost)
+    };
+    clusters.into_iter().map(judge).collect()
+}
+
+/// Completes the description of Clusters in the target. Reads the copies in the namespaces of Clusters with lost workers.
+pub(crate) async fn judge_copies(
+    job: &Job,
+    record: &Record,
+    clusters: Vec<ComparedWorkers>,
+) -> Result<Vec<DifferingCluster>, Failure> {
+    let mut differing = Vec::new();
+    // Clusters are sorted by namespace. One reading has the bodies of all objects in its namespace, so that only one is kept.
+    let mut read: Option<(Option<String>, Inventory)> = None;
+    for ComparedWorkers { paused, lost } in clusters {
+        let lost = match lost {
+            Ok(lost) => {
+                let namespace = paused.cluster.namespace.clone();
+                let known = read.take().filter(|(of, _)| *of == namespace);
+                let copies = match known {
+                    Some((_, copies)) => copies,
+                    None => read_copies(job, record, namespace.as_deref()).await?,
+                };
+                let mut found = find_own_copies(job, &copies, &lost);
+                if let Ok(own) = &found
+                    && let Some(foreign) = find_foreign_dependent(job, record, own).await?
+                {
+                    found = Err(format!("{foreign} is no copy of this move"));
+                }
+                read = Some((namespace, copies));
+                found.map(|found| (lost, found))
+            }
+            Err(reason) => Err(reason),
+        };
+        differing.push(complete(job, paused, lost));
+    }
+    Ok(differing)
+}
+
+/// Finds the Machines in the target, and the objects that only they own.
+fn find_own_copies(job: &Job, copies: &Inventory, lost: &LostWorkers) -> Result<Vec<(Key, Meta)>, String> {
+    let found = find_dropped(job, copies, lost)?;
+    match found.iter().find(|(key, meta)| !job.copy_mark.is_of_any_attempt(key, meta)) {
+        Some((key, _)) => Err(format!("{key} is no copy of this move")),
+        None => Ok(found),
+    }
+}
+
+/// Finds an object of a kind that the move doesn't have, with one of the copies as an owner. The garbage collector would delete it.
+async fn find_foreign_dependent(
+    job: &Job,
+    record: &Record,
+    copies: &[(Key, Meta)],
+) -> Result<Option<Key>, Failure> {
+    let uids: BTreeSet<&Uid> = copies.iter().map(|(_, meta)| &meta.uid).collect();
+    let namespaces: BTreeSet<String> = copies.iter().filter_map(|(key, _)| key.namespace.clone()).collect();
+    let is_other = |kind: &&Arc<Kind>| kind.namespaced && !record.kinds.contains(&kind.group_kind);
+    let kinds = job.kinds.target.values().filter(is_other).filter(|kind| !kind.group_kind.is_event());
+    let wanted = listing::collections_in(kinds, &namespaces);
+    for ((kind, _), listed) in listing::list_metas(&job.target, EMPTY_LISTS, wanted).await? {
+        let is_owned = |meta: &Meta| meta.owner_references.iter().any(|owner| uids.contains(&owner.uid));
+        if let Some(meta) = listed.into_known().into_iter().find(is_owned) {
+            return Ok(Some(listing::key_of_meta(&kind, &meta)));
+        }
+    }
+    Ok(None)
+}
+
+/// Finds the Machines, and the objects that only they own.
+fn find_dropped(job: &Job, objects: &Inventory, lost: &LostWorkers) -> Result<Vec<(Key, Meta)>, String> {
+    // A host outlives the machine that it serves, and a Machine of Cluster API is only dropped by its own node.
+    let may_follow =
+        |kind: &GroupKind| kind.group != GROUP_CLUSTER && !is_dangerous(kind) && !job.is_held_kind(kind);
+    let keys = find_dropped_copies(objects, &lost.machines, may_follow)?;
+    let with_meta = |key: &Key| Some((key.clone(), objects.get_by_key(key)?.meta.clone()));
+    Ok(keys.into_iter().filter_map(with_meta).collect())
+}
+
+/// Adds what can be dropped to the description of a Cluster. The reason against it is added if the user asked for it.
+fn complete(
+    job: &Job,
+    mut paused: PausedCluster,
+    lost: Result<(LostWorkers, Vec<(Key, Meta)>), String>,
+) -> DifferingCluster {
+    paused.can_be_dropped = lost.is_ok();
+    let is_named = job.is_named_to_drop(&paused.cluster);
+    match lost {
+        Ok((lost, copies)) => {
+            paused.reasons.push(lost.to_string());
+            DifferingCluster { paused, dropped: Some(DroppedWorkers { copies, replicas: lost.replicas }) }
+        }
+        Err(reason) => {
+            paused.reasons.extend(is_named.then(|| format!("nothing is dropped: {reason}")));
+            DifferingCluster { paused, dropped: None }
+        }
+    }
+}
+
+/// Reads all objects of the move's kinds in a namespace of the target.
+async fn read_copies(job: &Job, record: &Record, namespace: Option<&str>) -> Result<Inventory, Failure> {
+    let kinds = record.kinds.iter().filter_map(|gk| job.kinds.target.get(gk)).filter(|kind| kind.namespaced);
+    let mut objects = Vec::new();
+    for kind in kinds {
+        objects.extend(job.target.list(kind, namespace).await?.objects);
+    }
+    Ok(Inventory::new(objects))
+}

@@ -1,0 +1,247 @@
+//! A backup from before a scale-down: the copies of lost workers are dropped, and nothing else is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pivot_core::{Key, KindLabels, Side};
+use pivot_engine::{Exit, Failure, PausedCluster, Setup, Stop};
+use serde_json::{Value, json};
+
+use crate::crash::{at_every_write, nothing_of_ours};
+use crate::importing::exported;
+use crate::recovered::is_paused;
+use crate::restored::cluster;
+use crate::run::{self, With};
+use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
+use crate::stale_backup::{Nodes, Warnings, left_paused, restoring};
+
+/// A stage whose sides know MachineDeployments.
+fn empty() -> Stage {
+    let stage = Stage::empty();
+    let discover = KindLabels { discover: true, ..KindLabels::default() };
+    for side in [&stage.source, &stage.target] {
+        side.add_kind(kind(CLUSTERS, "MachineDeployment", "machinedeployments", discover));
+    }
+    stage
+}
+
+/// A backup of a Cluster with a MachineDeployment of two Machines, each with infrastructure and a Secret. `change` adds to the
+/// source.
+async fn backup(change: impl Fn(&Stage)) -> tempfile::TempDir {
+    let stage = empty();
+    let owner = |kind, name| Some((CLUSTERS, kind, name));
+    let mut all = vec![
+        body(CLUSTERS, "Cluster", "c", None),
+        body(INFRA, "InfraCluster", "c", owner("Cluster", "c")),
+        body("", "Secret", "c-kubeconfig", None),
+        body(CLUSTERS, "MachineDeployment", "md", owner("Cluster", "c")),
+        body(CLUSTERS, "MachineSet", "ms", owner("MachineDeployment", "md")),
+    ];
+    all[0]["spec"] = json!({"paused": false});
+    all[0]["status"] = json!({"initialization": {"infrastructureProvisioned": true},
+        "conditions": [{"type": "ControlPlaneInitialized", "status": "True"}]});
+    for maker in &mut all[3..] {
+        maker["spec"] = json!({"clusterName": "c", "replicas": 2});
+    }
+    for name in ["m0", "m1"] {
+        let mut machine = body(CLUSTERS, "Machine", name, owner("MachineSet", "ms"));
+        machine["spec"] = json!({"clusterName": "c", "providerID": format!("lab://{name}")});
+        machine["status"] = json!({"nodeRef": {"name": name}});
+        let infra = body(INFRA, "InfraMachine", name, owner("Machine", name));
+        all.extend([machine, infra, body("", "Secret", name, Some((INFRA, "InfraMachine", name)))]);
+    }
+    for object in all {
+        stage.source.insert(object).unwrap();
+    }
+    change(&stage);
+    exported(&stage).await
+}
+
+fn of(stage: &Stage, kind: &str, name: &str) -> Option<Value> {
+    stage.target.body(&key(CLUSTERS, kind, name))
+}
+
+fn lost() -> [Key; 3] {
+    [key(CLUSTERS, "Machine", "m1"), key(INFRA, "InfraMachine", "m1"), key("", "Secret", "m1")]
+}
+
+fn has_lost(stage: &Stage) -> [bool; 3] {
+    lost().map(|key| stage.target.body(&key).is_some())
+}
+
+fn replicas(stage: &Stage) -> [Value; 2] {
+    [("MachineDeployment", "md"), ("MachineSet", "ms")]
+        .map(|(kind, name)| of(stage, kind, name).unwrap()["spec"]["replicas"].clone())
+}
+
+fn only(stop: &Stop) -> &PausedCluster {
+    let [paused] = left_paused(stop) else { panic!("{stop}") };
+    paused
+}
+
+fn dropping(stage: &Stage, dir: &Path, nodes: &Arc<Nodes>) -> With {
+    With::drop_workers(restoring(stage, dir, nodes), &[&cluster()])
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_workers_are_dropped_without_controllers() {
+    let dir = backup(|_| {}).await;
+    let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+    let warnings = Arc::new(Warnings::default());
+    let setup = Setup { watcher: warnings.clone(), ..restoring(&stage, dir.path(), &nodes) };
+    run::plan(setup).await.unwrap();
+    let planned = warnings.0.lock().unwrap().join("\n");
+    assert!(planned.contains("; can be dropped: Machine ns/m1, so that"), "{planned}");
+    let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    assert!(only(&stop).can_be_dropped && only(&stop).can_be_named);
+    assert_eq!(
+        only(&stop).reasons,
+        [
+            "no node has the provider ID of Machine ns/m1",
+            "can be dropped: Machine ns/m1, so that MachineDeployment ns/md wants 1 replica and MachineSet ns/ms wants 1 replica",
+        ]
+    );
+    let target = stage.target.clone();
+    stage.target.on_call(move |verb, key| {
+        if verb == "delete" && lost().contains(key) {
+            assert!(is_paused(&target, &cluster()), "{key}");
+            assert_eq!(target.body(key).unwrap()["metadata"]["finalizers"], Value::Null, "{key}");
+        }
+        None
+    });
+    run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap();
+    assert_eq!((has_lost(&stage), replicas(&stage)), ([false; 3], [json!(1), json!(1)]));
+    assert!(of(&stage, "Machine", "m0").is_some() && !is_paused(&stage.target, &cluster()));
+    assert!(nothing_of_ours(&stage.target));
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_differences_drop_nothing() {
+    let host = |name: &str, spec: Value, owner| {
+        let mut host = body(INFRA, "Host", name, owner);
+        host["spec"] = spec;
+        host
+    };
+    let consumer = json!({"consumerRef": {"kind": "InfraMachine", "name": "m1", "namespace": "ns"}});
+    let insert = |object: Value| move |stage: &Stage| drop(stage.source.insert(object.clone()).unwrap());
+    let topology = |stage: &Stage| {
+        let class = |body: &mut Value| body["spec"]["topology"] = json!({"classRef": {"name": "class"}});
+        stage.source.edit(&cluster(), class).unwrap();
+        stage.source.insert(body(CLUSTERS, "ClusterClass", "class", None)).unwrap();
+    };
+    let down = Nodes::with_names(&["m0"]);
+    let cases: [(tempfile::TempDir, &Arc<Nodes>, &str); 4] = [
+        (backup(topology).await, &down, "the topology of Cluster ns/c creates its Machines"),
+        (
+            backup(insert(host("h", consumer, None))).await,
+            &down,
+            "Host ns/h stays, and refers to InfraMachine ns/m1",
+        ),
+        (
+            backup(|_| {}).await,
+            &Nodes::with_names(&["m0", "m2"]),
+            "nodes without a Machine may come from a rollout",
+        ),
+        (backup(|_| {}).await, &Nodes::silent(), "its nodes can't be read"),
+    ];
+    for (dir, nodes, why) in &cases {
+        let stage = empty();
+        let stop = run::start(restoring(&stage, dir.path(), nodes)).await.unwrap_err();
+        let before = picture(&stage.target);
+        assert!(!only(&stop).can_be_dropped, "{why}");
+        let stop = run::resume(dropping(&stage, dir.path(), nodes)).await.unwrap_err();
+        assert_eq!(stop.exit, Exit::PastCommit);
+        let said = format!("nothing is dropped: {why}");
+        assert_eq!(only(&stop).reasons.last(), Some(&said));
+        assert_eq!(picture(&stage.target), before, "{why}");
+    }
+}
+
+/// An object in the target that the move didn't make, and that belongs to a lost Machine.
+#[tokio::test(start_paused = true)]
+async fn objects_of_others_are_never_dropped() {
+    let dir = backup(|_| {}).await;
+    let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+    run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    let mut other = body(INFRA, "Pool", "other", None);
+    let machine = stage.target.body(&lost()[0]).unwrap();
+    other["metadata"]["ownerReferences"] = json!([{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+        "name": "m1", "uid": machine["metadata"]["uid"], "controller": true}]);
+    stage.target.insert(other).unwrap();
+    let stop = run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap_err();
+    assert_eq!(
+        only(&stop).reasons.last().unwrap(),
+        "nothing is dropped: Pool ns/other is no copy of this move"
+    );
+    assert_eq!(has_lost(&stage), [true; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unnamed_clusters_drop_nothing() {
+    let dir = backup(|_| {}).await;
+    let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+    run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    run::resume(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    assert_eq!((has_lost(&stage), replicas(&stage)), ([true; 3], [json!(2), json!(2)]));
+    run::resume(With::unpause(restoring(&stage, dir.path(), &nodes), &[&cluster()])).await.unwrap();
+    assert_eq!((has_lost(&stage), replicas(&stage)), ([true; 3], [json!(2), json!(2)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_names_and_other_moves_are_refused() {
+    let dir = backup(|_| {}).await;
+    let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+    run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    let unknown = key(CLUSTERS, "Cluster", "typo");
+    let named = With::drop_workers(restoring(&stage, dir.path(), &nodes), &[&unknown]);
+    let stop = run::resume(named).await.unwrap_err();
+    assert!(matches!(&stop.failure, Failure::NoCluster { named, .. } if named == "ns/typo"), "{stop}");
+    // A move between clusters deletes from its source.
+    let stage = Stage::new();
+    let stops =
+        stage.dies(|verb, _| verb == "create", |verb, key| verb == "delete" && key.name == "m0").await;
+    assert!(stops.move_id.is_some(), "{stops}");
+    let setup: Setup = stage.setup();
+    let stop = run::resume(With::drop_workers(setup, &[&cluster()])).await.unwrap_err();
+    assert!(stop.failure.to_string().contains("restores no backup"), "{stop}");
+}
+
+/// The files may be gone, and the run may be killed at any write.
+#[tokio::test(start_paused = true)]
+async fn killed_drops_end_in_the_same_state() {
+    let dir = backup(|_| {}).await;
+    let nodes = Nodes::with_names(&["m0"]);
+    let stopped = async || {
+        let stage = empty();
+        run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+        stage
+    };
+    let whole = stopped().await;
+    run::resume(dropping(&whole, dir.path(), &nodes)).await.unwrap();
+    let target = picture(&whole.target);
+    let deaths = at_every_write(
+        async || (stopped().await, ()),
+        async |stage, ()| drop(run::resume(dropping(stage, dir.path(), &nodes)).await),
+        async |stage, (), at| {
+            let mut setup = restoring(stage, dir.path(), &nodes);
+            if at.died && is_paused(&stage.target, &cluster()) {
+                // Without the name, what is left differs still, unless the last write was the last difference.
+                let _ = run::resume(setup.clone()).await;
+                assert!(
+                    is_paused(&stage.target, &cluster()) || replicas(stage) == [json!(1), json!(1)],
+                    "{at}"
+                );
+            }
+            setup.options.scope.accept = Default::default();
+            let mut named = With::absent(Side::Source, setup);
+            named.drop = dropping(stage, dir.path(), &nodes).drop;
+            match run::resume(named).await {
+                Ok(_) => {}
+                Err(stop) => assert!(matches!(stop.failure, Failure::NoMove), "{at}: {stop}"),
+            }
+            assert_eq!(picture(&stage.target), target, "{at}");
+        },
+    )
+    .await;
+    assert!(deaths > 12, "{deaths}");
+}
