@@ -27,16 +27,16 @@ pub struct SnapshotPlace {
     lists: Lists,
 }
 
-/// How the snapshot lists objects.
+/// The way in which a snapshot lists objects.
 enum Lists {
     /// As they were at this version.
     AtVersion(String),
     /// As the first list of a kind had them.
-    First(Mutex<BTreeMap<Listed, Listing>>),
+    First(Mutex<BTreeMap<ListKey, Listing>>),
 }
 
 /// A kind, and the namespace whose objects were listed; none means all.
-type Listed = (Arc<Kind>, Option<String>);
+type ListKey = (Arc<Kind>, Option<String>);
 
 impl SnapshotPlace {
     /// Takes a snapshot of a cluster at the version of a plain list.

@@ -26,7 +26,7 @@ use crate::base::outcome::failure::Failure;
 use crate::base::outcome::used_risks::{UsedRisks, warn_of_unneeded};
 use crate::base::plugins::hooks::Hooks;
 use crate::base::plugins::services::PluginServices;
-use crate::base::plugins::unadapted::Unadapted;
+use crate::base::plugins::unchanged_objects::UnchangedObjects;
 use crate::base::requests::halt::Halter;
 use crate::base::requests::limiter::Limiter;
 use crate::base::requests::parking::Parking;
@@ -65,7 +65,7 @@ pub(crate) struct Job {
     pub(crate) used_risks: UsedRisks,
     /// Owners in GitOps tools that a warning named because they can't be read.
     pub(crate) reported_owners: Mutex<BTreeSet<Key>>,
-    pub(crate) unadapted: Unadapted,
+    pub(crate) unchanged_by_plugins: UnchangedObjects,
 }
 
 impl Job {

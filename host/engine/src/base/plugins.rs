@@ -5,5 +5,5 @@ pub(crate) mod calls;
 pub mod hooks;
 pub(crate) mod loading;
 pub(crate) mod services;
-pub(crate) mod unadapted;
+pub(crate) mod unchanged_objects;
 pub(crate) mod view;

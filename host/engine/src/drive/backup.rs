@@ -25,7 +25,7 @@ use crate::drive::report::Report;
 use crate::drive::run;
 use crate::drive::stopping::stop_without_move;
 
-/// How a backup reads the source.
+/// The way in which a backup reads the source.
 #[derive(Clone, Copy)]
 enum Reading {
     /// At one version.

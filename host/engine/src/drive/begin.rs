@@ -144,7 +144,7 @@ pub(crate) fn begin_move(
         change_counts: Default::default(),
         used_risks: Default::default(),
         reported_owners: Default::default(),
-        unadapted: Default::default(),
+        unchanged_by_plugins: Default::default(),
     };
     let journal = Journal::new(record, records, at);
     let job = Arc::new(job);

@@ -61,7 +61,7 @@ async fn costs(adapts: &'static str) -> (usize, usize) {
 async fn the_target_is_asked_about_what_a_plugin_changes_and_not_about_what_it_sees() {
     // The Pool without an owner is paused itself: its copy is of another version.
     assert_eq!(costs("none of them").await, (1, POOLS + 1));
-    // What a plugin changes is adapted for the check, for its dry run, and for its copy.
+    // An object that a plugin changes is adapted for the check, for its dry run, and for its copy.
     assert_eq!(costs("p50").await, (2, POOLS + 1 + 2));
 }
 

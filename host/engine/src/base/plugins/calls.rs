@@ -143,12 +143,14 @@ pub(crate) async fn ask_to_adapt(
     object: &Object,
 ) -> Result<Option<WantedPatch>, Failure> {
     let kind = &object.kind.group_kind;
-    if !plugins.iter().any(|plugin| plugin.changes(Hook::Adapt, kind)) || job.unadapted.contains(object) {
+    if !plugins.iter().any(|plugin| plugin.changes(Hook::Adapt, kind))
+        || job.unchanged_by_plugins.contains(object)
+    {
         return Ok(None);
     }
     let wanted = ask_for_patch(plugins, Hook::Adapt, object, None).await?;
     if wanted.is_none() {
-        job.unadapted.insert(object);
+        job.unchanged_by_plugins.insert(object);
     }
     Ok(wanted)
 }

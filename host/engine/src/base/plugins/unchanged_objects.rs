@@ -3,16 +3,16 @@
 //! `adapt` is a pure hook: it answers the same for the same object. It is called before the pause, so that a refusal comes early, and
 //! most answers are that nothing changes. Such an object is not passed to plugins again when it is copied, unless it has changed.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use pivot_core::{Object, Uid};
 
 /// The objects of the source that no plugin adapts, by UID and version.
 #[derive(Default)]
-pub(crate) struct Unadapted(Mutex<HashSet<(Uid, String)>>);
+pub(crate) struct UnchangedObjects(Mutex<BTreeSet<(Uid, String)>>);
 
-impl Unadapted {
+impl UnchangedObjects {
     /// Returns true if plugins were asked about this version of the object, and none changed it.
     pub(crate) fn contains(&self, object: &Object) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&identify(object))
