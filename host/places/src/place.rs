@@ -107,10 +107,10 @@ pub struct Listing {
 /// Differences between the first lists of a place and later ones.
 #[derive(Clone, Debug, Default)]
 pub struct ChangedObjects {
-    /// Objects that have another version, or are gone.
-    pub changed: BTreeSet<Key>,
-    /// Objects that were not there.
-    pub new: Vec<(Key, Meta)>,
+    /// Objects that are new, or have another version.
+    pub changed: Vec<(Key, Meta)>,
+    /// Objects that are gone.
+    pub gone: Vec<Key>,
 }
 
 /// Like [`Listing`], metadata only.

@@ -83,11 +83,10 @@ fn compare_lists(kind: &Kind, before: &Listing, now: MetaListing, changes: &mut 
     for meta in now.metas {
         match before.remove(&meta.uid) {
             Some(earlier) if earlier.resource_version == meta.resource_version => {}
-            Some(_) => drop(changes.changed.insert(key(&meta))),
-            None => changes.new.push((key(&meta), meta)),
+            _ => changes.changed.push((key(&meta), meta)),
         }
     }
-    changes.changed.extend(before.into_values().map(key));
+    changes.gone.extend(before.into_values().map(key));
 }
 
 /// Returns the last of the versions, if none of them is before its predecessor.

@@ -62,6 +62,11 @@ impl ComparedCluster<'_> {
         if let Some(machine) = differences.unprovisioned.first() {
             return Err(format!("{machine} has no provider ID yet"));
         }
+        let is_lost = |machine: &Body<'_>| differences.lost.contains(&machine.object.key());
+        if !differences.lost.is_empty() && members.machines.iter().all(is_lost) {
+            return Err("no node has the provider ID of one of its Machines, as if it were another cluster"
+                .to_owned());
+        }
         let mut deployments: BTreeMap<Key, &Body<'_>> = BTreeMap::new();
         for key in &differences.lost {
             let machine = members.machines.iter().find(|machine| machine.object.key() == *key);

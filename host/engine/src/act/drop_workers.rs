@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pivot_core::objects::pause;
 use pivot_core::records::record::{Phase, Record};
-use pivot_core::{Key, Side};
+use pivot_core::{Key, Side, Uid};
 use pivot_places::PlaceError;
 use serde_json::json;
 
@@ -30,20 +31,44 @@ pub(crate) async fn drop_named(
             continue;
         }
         let keys: &mut BTreeSet<Key> = removed.get_or_insert_default();
+        require_pause(job, &paused.cluster).await?;
         removal::remove_copies(job, record, Phase::Live, copies.clone()).await?;
         keys.extend(copies.iter().map(|(key, _)| key.clone()));
         // After the Machines: an owner that wants fewer than it has may delete a machine that lives.
-        for (owner, replicas) in replicas {
-            set_replicas(job, owner, *replicas).await?;
+        for (owner, (uid, replicas)) in replicas {
+            require_pause(job, &paused.cluster).await?;
+            set_replicas(job, owner, uid, *replicas).await?;
         }
     }
     Ok(removed)
 }
 
-/// Sets the number of Machines that a MachineSet or a MachineDeployment wants.
-async fn set_replicas(job: &Job, owner: &Key, replicas: usize) -> Result<(), Failure> {
+/// Fails unless this move's pause of a Cluster is in effect. Someone may have ended it since the Clusters were compared.
+async fn require_pause(job: &Job, cluster: &Key) -> Result<(), Failure> {
+    let kind = job.kind(Side::Target, &cluster.group_kind)?;
+    let now = job.target.get(kind, cluster).await?;
+    let is_paused = match &now {
+        Some(now) => {
+            let paused = pause::is_paused(now).map_err(|error| Failure::Object(Side::Target, error))?;
+            paused && pause::is_ours(&now.meta, &job.move_id)
+        }
+        None => false,
+    };
+    match is_paused {
+        true => Ok(()),
+        false => Err(Failure::Declined(format!(
+            "the {} no longer has this move's pause on {}: nothing more of it is dropped",
+            Side::Target,
+            job.target.own_name(cluster)
+        ))),
+    }
+}
+
+/// Sets the number of Machines that a MachineSet or a MachineDeployment wants. An object of the same name with another UID is refused.
+async fn set_replicas(job: &Job, owner: &Key, uid: &Uid, replicas: usize) -> Result<(), Failure> {
     let kind = job.kind(Side::Target, &owner.group_kind)?;
-    match job.target.patch(kind, owner, &json!({"spec": {"replicas": replicas}})).await {
+    let patch = json!({"metadata": {"uid": uid}, "spec": {"replicas": replicas}});
+    match job.target.patch(kind, owner, &patch).await {
         Ok(_) => {}
         Err(PlaceError::NotFound(_)) => return Ok(()),
         Err(error) => return Err(job.target.request_failure("setting the replicas of", Some(owner), error)),

@@ -15,7 +15,7 @@ use pivot_core::{GroupKind, Key, Kind, Meta, Uid};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::restored_cluster::PausedCluster;
-use crate::base::requests::listing;
+use crate::base::requests::listing::{self, Listed};
 use crate::base::requests::side_by_side::EMPTY_LISTS;
 
 /// A Cluster that differs from its nodes.
@@ -36,8 +36,8 @@ pub(crate) struct DifferingCluster {
 pub(crate) struct DroppedWorkers {
     /// The copies that are removed: the Machines, and the objects that only they own.
     pub(crate) copies: Vec<(Key, Meta)>,
-    /// Replicas of MachineSets and MachineDeployments.
-    pub(crate) replicas: BTreeMap<Key, usize>,
+    /// Replicas of MachineSets and MachineDeployments, with the UID of each.
+    pub(crate) replicas: BTreeMap<Key, (Uid, usize)>,
 }
 
 /// Completes the description of Clusters in files.
@@ -47,7 +47,8 @@ pub(crate) fn judge_in_files(
     clusters: Vec<ComparedWorkers>,
 ) -> Vec<DifferingCluster> {
     let judge = |compared: ComparedWorkers| {
-        let lost = compared.lost.and_then(|lost| find_dropped(job, files, &lost).map(|found| (lost, found)));
+        let lost =
+            compared.lost.and_then(|lost| find_dropped(job, files, &lost).map(|dropped| (lost, dropped)));
         complete(job, compared.paused, lost)
     };
     clusters.into_iter().map(judge).collect()
@@ -64,22 +65,12 @@ pub(crate) async fn judge_copies(
     let mut read: Option<(Option<String>, Inventory)> = None;
     for ComparedWorkers { paused, lost } in clusters {
         let lost = match lost {
-            Ok(lost) => {
-                let namespace = paused.cluster.namespace.clone();
-                let known = read.take().filter(|(of, _)| *of == namespace);
-                let copies = match known {
-                    Some((_, copies)) => copies,
-                    None => read_copies(job, record, namespace.as_deref()).await?,
-                };
-                let mut found = find_own_copies(job, &copies, &lost);
-                if let Ok(own) = &found
-                    && let Some(foreign) = find_foreign_dependent(job, record, own).await?
-                {
-                    found = Err(format!("{foreign} is no copy of this move"));
-                }
-                read = Some((namespace, copies));
-                found.map(|found| (lost, found))
-            }
+            Ok(lost) => match judge_one(job, record, &mut read, &paused.cluster, &lost).await {
+                Ok(dropped) => dropped.map(|dropped| (lost, dropped)),
+                Err(failure @ Failure::Halted(_)) => return Err(failure),
+                // The other Clusters don't depend on it.
+                Err(failure) => Err(format!("objects in the target can't be read: {failure}")),
+            },
             Err(reason) => Err(reason),
         };
         differing.push(complete(job, paused, lost));
@@ -87,21 +78,46 @@ pub(crate) async fn judge_copies(
     Ok(differing)
 }
 
-/// Finds the Machines in the target, and the objects that only they own.
-fn find_own_copies(job: &Job, copies: &Inventory, lost: &LostWorkers) -> Result<Vec<(Key, Meta)>, String> {
-    let found = find_dropped(job, copies, lost)?;
-    match found.iter().find(|(key, meta)| !job.copy_mark.is_of_any_attempt(key, meta)) {
+/// Finds what a Cluster in the target drops, or the reason why it drops nothing. Keeps the reading of its namespace.
+async fn judge_one(
+    job: &Job,
+    record: &Record,
+    read: &mut Option<(Option<String>, Inventory)>,
+    cluster: &Key,
+    lost: &LostWorkers,
+) -> Result<Result<DroppedWorkers, String>, Failure> {
+    let copies = match read.take().filter(|(namespace, _)| *namespace == cluster.namespace) {
+        Some((_, copies)) => copies,
+        None => read_copies(job, record, cluster.namespace.as_deref()).await?,
+    };
+    let mut dropped = find_own_copies(job, &copies, lost);
+    if let Ok(own) = &dropped
+        && let Some(reason) = find_foreign_dependent(job, record, &own.copies).await?
+    {
+        dropped = Err(reason);
+    }
+    *read = Some((cluster.namespace.clone(), copies));
+    Ok(dropped)
+}
+
+/// Finds what is dropped in the target, if all of it is a copy of this move.
+fn find_own_copies(job: &Job, copies: &Inventory, lost: &LostWorkers) -> Result<DroppedWorkers, String> {
+    let dropped = find_dropped(job, copies, lost)?;
+    let owners = dropped.replicas.keys().filter_map(|key| Some((key, &copies.get_by_key(key)?.meta)));
+    let mut all = dropped.copies.iter().map(|(key, meta)| (key, meta)).chain(owners);
+    match all.find(|(key, meta)| !job.copy_mark.is_of_any_attempt(key, meta)) {
         Some((key, _)) => Err(format!("{key} is no copy of this move")),
-        None => Ok(found),
+        None => Ok(dropped),
     }
 }
 
-/// Finds an object of a kind that the move doesn't have, with one of the copies as an owner. The garbage collector would delete it.
+/// Looks for objects of kinds that the move doesn't have, with one of the copies as an owner: the garbage collector would delete them.
+/// Returns the reason why nothing is dropped, if there is one or may be one.
 async fn find_foreign_dependent(
     job: &Job,
     record: &Record,
     copies: &[(Key, Meta)],
-) -> Result<Option<Key>, Failure> {
+) -> Result<Option<String>, Failure> {
     let uids: BTreeSet<&Uid> = copies.iter().map(|(_, meta)| &meta.uid).collect();
     let namespaces: BTreeSet<String> = copies.iter().filter_map(|(key, _)| key.namespace.clone()).collect();
     let is_other = |kind: &&Arc<Kind>| kind.namespaced && !record.kinds.contains(&kind.group_kind);
@@ -109,35 +125,45 @@ async fn find_foreign_dependent(
     let wanted = listing::collections_in(kinds, &namespaces);
     for ((kind, _), listed) in listing::list_metas(&job.target, EMPTY_LISTS, wanted).await? {
         let is_owned = |meta: &Meta| meta.owner_references.iter().any(|owner| uids.contains(&owner.uid));
+        if let Listed::Forbidden(_) = listed {
+            let kind = &kind.group_kind;
+            return Ok(Some(format!("{kind} can't be listed, and one may belong to a lost Machine")));
+        }
         if let Some(meta) = listed.into_known().into_iter().find(is_owned) {
-            return Ok(Some(listing::key_of_meta(&kind, &meta)));
+            return Ok(Some(format!("{} is no copy of this move", listing::key_of_meta(&kind, &meta))));
         }
     }
     Ok(None)
 }
 
-/// Finds the Machines, and the objects that only they own.
-fn find_dropped(job: &Job, objects: &Inventory, lost: &LostWorkers) -> Result<Vec<(Key, Meta)>, String> {
+/// Finds the Machines, the objects that only they own, and the owners that want another number of replicas.
+fn find_dropped(job: &Job, objects: &Inventory, lost: &LostWorkers) -> Result<DroppedWorkers, String> {
     // A host outlives the machine that it serves, and a Machine of Cluster API is only dropped by its own node.
     let may_follow =
         |kind: &GroupKind| kind.group != GROUP_CLUSTER && !is_dangerous(kind) && !job.is_held_kind(kind);
     let keys = find_dropped_copies(objects, &lost.machines, may_follow)?;
     let with_meta = |key: &Key| Some((key.clone(), objects.get_by_key(key)?.meta.clone()));
-    Ok(keys.into_iter().filter_map(with_meta).collect())
+    let copies = keys.into_iter().filter_map(with_meta).collect();
+    let with_uid = |(key, wanted): (&Key, &usize)| match objects.get_by_key(key) {
+        Some(owner) => Ok((key.clone(), (owner.meta.uid.clone(), *wanted))),
+        None => Err(format!("{key} is gone")),
+    };
+    let replicas = lost.replicas.iter().map(with_uid).collect::<Result<_, String>>()?;
+    Ok(DroppedWorkers { copies, replicas })
 }
 
 /// Adds what can be dropped to the description of a Cluster. The reason against it is added if the user asked for it.
 fn complete(
     job: &Job,
     mut paused: PausedCluster,
-    lost: Result<(LostWorkers, Vec<(Key, Meta)>), String>,
+    lost: Result<(LostWorkers, DroppedWorkers), String>,
 ) -> DifferingCluster {
     paused.can_be_dropped = lost.is_ok();
     let is_named = job.is_named_to_drop(&paused.cluster);
     match lost {
-        Ok((lost, copies)) => {
+        Ok((lost, dropped)) => {
             paused.reasons.push(lost.to_string());
-            DifferingCluster { paused, dropped: Some(DroppedWorkers { copies, replicas: lost.replicas }) }
+            DifferingCluster { paused, dropped: Some(dropped) }
         }
         Err(reason) => {
             paused.reasons.extend(is_named.then(|| format!("nothing is dropped: {reason}")));

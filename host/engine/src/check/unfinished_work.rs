@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use pivot_core::discovery::implicit_links::is_cluster;
 use pivot_core::messages::grouping::MAX_LISTED_NAMES;
 use pivot_core::messages::refusal::{Refusal, some_of};
+use pivot_core::plan::Step;
 use pivot_core::plugins::hooks::PluginFinding;
 use pivot_core::records::backup::UnfinishedWork;
-use pivot_core::{Key, Meta, Side, Uid};
+use pivot_core::{Key, OwnerReference, Side, Uid};
 use pivot_places::{ChangedObjects, PlaceError};
 
 use crate::base::events::Event;
@@ -24,6 +25,9 @@ use crate::read::snapshot::Snapshot;
 
 /// Codes of the refusals that describe the state of an object, and not a defect of the plan.
 const OF_STATES: [&str; 3] = ["not-provisioned", "being-deleted", "already-paused"];
+
+/// Code of an object that changed while a backup read it.
+const CHANGED: &str = "changed-while-read";
 
 /// Separates work that is under way from refusals that also apply to a backup.
 pub(crate) fn split_refusals(
@@ -57,24 +61,33 @@ pub(crate) async fn find_changed(job: &Job, snapshot: &Snapshot) -> Result<Vec<U
     let place = &job.source.place;
     let changed = job.source.retry(|| place.find_changed()).await;
     let fail = |error| job.source.request_failure("listing once more", None, error);
-    let ChangedObjects { mut changed, new } = changed.map_err(fail)?;
-    let steps = &snapshot.plan.steps;
-    let (keys, uids): (BTreeSet<&Key>, BTreeSet<&Uid>) =
-        steps.iter().map(|step| (&step.key, &step.uid)).unzip();
+    let ChangedObjects { changed, gone } = changed.map_err(fail)?;
+    let by_key: BTreeMap<&Key, &Step> = snapshot.plan.steps.iter().map(|step| (&step.key, step)).collect();
+    let by_uid: BTreeMap<&Uid, &Step> = snapshot.plan.steps.iter().map(|step| (&step.uid, step)).collect();
     // Other objects are not in the files, and change all the time.
-    changed.retain(|key| keys.contains(key));
-    let belongs = |(key, meta): &(Key, Meta)| {
-        is_cluster(&key.group_kind) || meta.owner_references.iter().any(|owner| uids.contains(&owner.uid))
+    let find_cluster = |key: &Key, owners: &[OwnerReference]| match by_key.get(key) {
+        Some(_) if is_cluster(&key.group_kind) => Some(Some(key.clone())),
+        Some(step) => Some(step.cluster.clone()),
+        None => owners.iter().find_map(|owner| by_uid.get(&owner.uid)).map(|owner| match &owner.cluster {
+            None if is_cluster(&owner.key.group_kind) => Some(owner.key.clone()),
+            of_owner => of_owner.clone(),
+        }),
     };
-    changed.extend(new.into_iter().filter(belongs).map(|(key, _)| key));
-    let changed: Vec<Key> = changed.into_iter().collect();
+    let mut all: BTreeMap<Key, Option<Key>> = BTreeMap::new();
+    for (key, meta) in changed {
+        all.extend(find_cluster(&key, &meta.owner_references).map(|cluster| (key, cluster)));
+    }
+    for key in gone {
+        all.extend(find_cluster(&key, &[]).map(|cluster| (key, cluster)));
+    }
+    let changed: Vec<&Key> = all.keys().collect();
     if !changed.is_empty() && !job.options.backup_accepts_changes {
         let text = format!("objects changed while they were listed, for example {}", some_of(&changed, 3));
         return Err(fail(PlaceError::Expired(text)));
     }
-    let entries = changed.into_iter().map(|key| {
+    let entries = all.into_iter().map(|(key, cluster)| {
         let message = format!("{key} changed while it was read");
-        describe_work(snapshot, Some(key), "changed-while-read", message)
+        UnfinishedWork { cluster, object: Some(key), code: CHANGED.to_owned(), message }
     });
     Ok(entries.collect())
 }
@@ -128,7 +141,9 @@ pub(crate) fn report_listed(job: &Job, snapshot: &Snapshot) {
     let copied: BTreeSet<&Key> = snapshot.plan.steps.iter().map(|step| &step.key).collect();
     let mut by_cluster: BTreeMap<Option<&Key>, Vec<&str>> = BTreeMap::new();
     for work in &facts.unfinished {
-        if work.object.as_ref().or(work.cluster.as_ref()).is_none_or(|key| copied.contains(key)) {
+        // The files may lack a new object. Its Cluster is what counts.
+        let about = if work.code == CHANGED { &work.cluster } else { &work.object };
+        if about.as_ref().or(work.cluster.as_ref()).is_none_or(|key| copied.contains(key)) {
             by_cluster.entry(work.cluster.as_ref()).or_default().push(&work.message);
         }
     }

@@ -68,9 +68,19 @@ pub async fn back_up(setup: Setup) -> Result<Report, Stop> {
         };
         let Failure::Place { side: Side::Source, error, .. } = &stop.failure else { return Err(stop) };
         let event = match (reading, error) {
-            (_, PlaceError::Expired(_)) if attempts.peek().is_some() => {
+            (Reading::FirstLists { .. }, PlaceError::Expired(_)) => {
                 let text = format!("the {} changed while it was read: the backup starts over", Side::Source);
+                Event::warning("changed-while-read", text)
+            }
+            (Reading::OneVersion, PlaceError::Expired(_))
+                if matches!(attempts.peek(), Some(Reading::OneVersion)) =>
+            {
+                let text = "the source no longer has the version that was read: the backup starts over";
                 Event::warning("version-expired", text)
+            }
+            (Reading::OneVersion, error @ PlaceError::Expired(_)) => {
+                let text = format!("{error}: lists are compared with later ones instead");
+                Event::warning("not-at-one-version", text)
             }
             (Reading::OneVersion, error) if is_missing_list(error) => {
                 let text = format!("{error}: lists are compared with later ones instead");

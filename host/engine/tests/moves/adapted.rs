@@ -7,10 +7,12 @@ use async_trait::async_trait;
 use pivot_core::plugins::hooks::{Description, Hook};
 use pivot_core::{GroupKind, Object};
 use pivot_engine::hooks::{HookError, Hooks};
-use pivot_engine::run;
+use pivot_engine::{back_up, run};
 use pivot_memory::MemoryPlace;
+use pivot_places::DirectoryPlace;
 use serde_json::{Value, json};
 
+use crate::backup::file;
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key};
 
 /// May adapt every Pool, and adapts one.
@@ -103,4 +105,40 @@ async fn objects_that_changed_are_adapted_again() {
     run::start(stage.setup()).await.unwrap();
     let copy = stage.target.body(&key(INFRA, "Pool", "p1")).unwrap();
     assert_eq!(copy["spec"], json!({"new": true, "adapted": true}));
+}
+
+/// Holds Pools, and adapts those that it holds.
+struct AdaptsHeld(Description);
+
+#[async_trait]
+impl Hooks for AdaptsHeld {
+    fn describe(&self) -> &Description {
+        &self.0
+    }
+
+    async fn hold(&self, _object: &Object) -> Result<Option<Value>, HookError> {
+        Ok(Some(json!({"metadata": {"annotations": {"held": ""}}})))
+    }
+
+    async fn adapt(&self, object: &Object) -> Result<Option<Value>, HookError> {
+        Ok(object.meta.has_annotation("held").then(|| json!({"spec": {"adapted": true}})))
+    }
+}
+
+/// A backup pauses and holds objects in its reading alone, where they keep their version.
+#[tokio::test(start_paused = true)]
+async fn objects_held_in_a_reading_are_adapted_again() {
+    let (stage, dir) = (Stage::new(), tempfile::tempdir().unwrap());
+    let description = Description {
+        name: "held".into(),
+        kinds: vec![GroupKind::new(INFRA, "Pool")],
+        hooks: vec![Hook::Hold, Hook::Adapt],
+        ..Description::default()
+    };
+    let mut setup = stage.setup();
+    setup.plugins = vec![Arc::new(AdaptsHeld(description)) as Arc<dyn Hooks>].into();
+    setup.sides.source = Arc::new(stage.source.clone());
+    setup.sides.target = Arc::new(DirectoryPlace::to_write(dir.path()).unwrap());
+    back_up(setup).await.unwrap();
+    assert_eq!(file(dir.path(), "Pool", "p")["spec"]["adapted"], true);
 }

@@ -29,7 +29,7 @@ fn facts(path: &Path) -> BackupFacts {
 }
 
 /// The file of an object.
-fn file(path: &Path, kind: &str, name: &str) -> Value {
+pub(crate) fn file(path: &Path, kind: &str, name: &str) -> Value {
     let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     let mut bodies = entries.filter_map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).ok());
     bodies.find(|body: &Value| body["kind"] == kind && body["metadata"]["name"] == name).unwrap()
@@ -195,6 +195,26 @@ async fn new_objects_of_clusters_start_a_backup_over() {
     assert_eq!(lists, 2);
     assert!(unfinished.iter().all(|work| work.code != "changed-while-read"), "{unfinished:?}");
     assert_eq!(file(dir.path(), "Machine", "late")["metadata"]["name"], "late");
+}
+
+/// The files lack an object that appears during the last attempt. A restore warns of its Cluster.
+#[tokio::test(start_paused = true)]
+async fn restores_warn_of_clusters_that_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let create = |place: &MemoryPlace| {
+        let name = format!("late{}", place.keys().len());
+        let mut machine = body(CLUSTERS, "Machine", &name, Some((CLUSTERS, "Cluster", "c")));
+        machine["status"] = json!({"nodeRef": {"name": name}});
+        place.insert(machine).unwrap();
+    };
+    let (unfinished, lists) = back_up_with_plain_lists(usize::MAX, create, dir.path()).await;
+    assert_eq!(lists, 5);
+    let changed: Vec<_> = unfinished.iter().filter(|work| work.code == "changed-while-read").collect();
+    assert_eq!((changed.len(), &changed[0].cluster), (1, &Some(key(CLUSTERS, "Cluster", "c"))));
+    let (result, _, told) = restore(dir.path()).await;
+    result.unwrap();
+    assert!(told.contains("work was under way on Cluster ns/c"), "{told}");
+    assert!(told.contains(&changed[0].message), "{told}");
 }
 
 /// Objects that don't move change all the time.

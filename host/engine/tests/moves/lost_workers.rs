@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pivot_core::{Key, KindLabels, Side};
 use pivot_engine::{Exit, Failure, PausedCluster, Setup, Stop};
+use pivot_places::Access;
 use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, nothing_of_ours};
@@ -173,6 +174,26 @@ async fn objects_of_others_are_never_dropped() {
         only(&stop).reasons.last().unwrap(),
         "nothing is dropped: Pool ns/other is no copy of this move"
     );
+    assert_eq!(has_lost(&stage), [true; 3]);
+}
+
+/// The garbage collector deletes dependents that the user can't see.
+#[tokio::test(start_paused = true)]
+async fn unreadable_kinds_prevent_drops() {
+    let dir = backup(|_| {}).await;
+    let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+    stage.target.add_kind(kind("example.com", "Hidden", "hiddens", KindLabels::default()));
+    run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    stage.target.deny(Access {
+        verb: "list".into(),
+        group: "example.com".into(),
+        resource: "hiddens".into(),
+        subresource: "".into(),
+        namespace: Some("ns".into()),
+    });
+    let stop = run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap_err();
+    let reason = only(&stop).reasons.last().unwrap();
+    assert!(reason.ends_with("can't be listed, and one may belong to a lost Machine"), "{reason}");
     assert_eq!(has_lost(&stage), [true; 3]);
 }
 

@@ -91,7 +91,7 @@ impl Part<'_> {
             Some(version) if version != answered => {
                 let answered = safe_text::to_line(answered, MAX_VERSION_CHARACTERS);
                 Err(PlaceError::Invalid(format!(
-                    "{about}: asked for version {version}, and the answer has {answered:?}"
+                    "{about}: asked for resourceVersion {version}, and the answer has {answered:?}"
                 )))
             }
             _ => Ok(()),

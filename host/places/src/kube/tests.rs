@@ -175,7 +175,7 @@ async fn lists_at_one_version_check_each_answer() {
     for pages in [vec![page(&["a"], "", "8")], vec![first.clone(), page(&["b"], "", "8")]] {
         let server = Server::start(pages).await;
         let error = server.place().list_snapshot(&machines(), Some("ns"), "7").await.unwrap_err().to_string();
-        assert!(error.contains("asked for version 7, and the answer has \"8\""), "{error}");
+        assert!(error.contains("asked for resourceVersion 7, and the answer has \"8\""), "{error}");
     }
     // The token that an expired page offers leads to another version.
     let server = Server::start([first, status(410, "Expired", "continue token too old")]).await;

@@ -47,6 +47,15 @@ fn lost_workers_lower_their_owners_replicas() {
     assert_eq!(find(&backup(), &nodes(&["w-0", "w-1"])).unwrap(), LostWorkers::default());
 }
 
+/// A hosted control plane has no Machines, and its new API server may have no nodes yet.
+#[test]
+fn empty_workload_clusters_are_no_evidence() {
+    let mut objects = backup();
+    objects.retain(|object| object.meta.name != "cp-0");
+    let reason = find(&objects, &[]).unwrap_err();
+    assert_eq!(reason, "no node has the provider ID of one of its Machines, as if it were another cluster");
+}
+
 /// A run may have died after it removed the Machines.
 #[test]
 fn replicas_alone_are_corrected() {

@@ -24,6 +24,11 @@ impl UnchangedObjects {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(identify(object));
         }
     }
+
+    /// Forgets an object that the move changes in its reading: the version stays the same.
+    pub(crate) fn forget(&self, object: &Object) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&identify(object));
+    }
 }
 
 fn identify(object: &Object) -> (Uid, String) {
