@@ -27,7 +27,7 @@ use crate::read::snapshot::Snapshot;
 const OF_STATES: [&str; 3] = ["not-provisioned", "being-deleted", "already-paused"];
 
 /// Code of an object that changed while a backup read it.
-const CHANGED: &str = "changed-while-read";
+const CHANGE_DURING_READING: &str = "changed-while-read";
 
 /// Separates work that is under way from refusals that also apply to a backup.
 pub(crate) fn split_refusals(
@@ -87,7 +87,7 @@ pub(crate) async fn find_changed(job: &Job, snapshot: &Snapshot) -> Result<Vec<U
     }
     let entries = all.into_iter().map(|(key, cluster)| {
         let message = format!("{key} changed while it was read");
-        UnfinishedWork { cluster, object: Some(key), code: CHANGED.to_owned(), message }
+        UnfinishedWork { cluster, object: Some(key), code: CHANGE_DURING_READING.to_owned(), message }
     });
     Ok(entries.collect())
 }
@@ -142,7 +142,7 @@ pub(crate) fn report_listed(job: &Job, snapshot: &Snapshot) {
     let mut by_cluster: BTreeMap<Option<&Key>, Vec<&str>> = BTreeMap::new();
     for work in &facts.unfinished {
         // The files may lack a new object. Its Cluster is what counts.
-        let about = if work.code == CHANGED { &work.cluster } else { &work.object };
+        let about = if work.code == CHANGE_DURING_READING { &work.cluster } else { &work.object };
         if about.as_ref().or(work.cluster.as_ref()).is_none_or(|key| copied.contains(key)) {
             by_cluster.entry(work.cluster.as_ref()).or_default().push(&work.message);
         }
