@@ -20,12 +20,19 @@ use crate::stage::{Stage, all, same};
 
 const PAGE: &str = "backup-and-restore.md";
 const BACK_UP: &str = "Back up";
+const CONTENTS: &str = "Contents of a backup";
 const RESULT: &str = "How to tell that it worked";
 const RESTORE: &str = "Restore";
 const OLDER: &str = "A backup that is older than its machines";
 const STOP: &str = "If it stops";
 /// The directory that the page restores.
 const BACKUP: &str = "backup";
+/// The directory into which the page copies with a pause.
+const PAUSED: &str = "backup-paused";
+/// The MachineSet of the page. All Machines belong to it.
+const MACHINE_SET: &str = "web-md-6f9d4";
+/// The Machine of the page whose node is gone.
+const LOST: &str = "web-md-x7kq2";
 /// Other tests build plugins, and restore with them.
 const PLUGINS: &str = " --plugins site-plugins";
 
@@ -43,11 +50,15 @@ fn has_keys(line: &str) -> bool {
 /// Returns a cluster with the names of the page, whose API server is the target.
 fn cluster(stage: &Stage, namespace: &str) -> Vec<Value> {
     let objects = Value::from(cluster_without_hosts(namespace, "web")).to_string();
-    let objects = objects.replace("\"web-workers\"", "\"web-md\"").replace("\"web-0\"", "\"web-md-x7kq2\"");
+    let objects =
+        objects.replace("\"web-workers\"", "\"web-md\"").replace("\"web-0\"", &format!("\"{LOST}\""));
     let mut objects: Vec<Value> = serde_json::from_str(&objects).unwrap();
     for object in &mut objects {
         if object["kind"] == "Machine" {
             object["spec"]["providerID"] = provider_id(namespace, text(object, "/metadata/name")).into();
+            object["metadata"]["ownerReferences"][0]["name"] = MACHINE_SET.into();
+        } else if object["kind"] == "MachineSet" {
+            object["metadata"]["name"] = MACHINE_SET.into();
         } else if object["metadata"]["name"] == "web-kubeconfig" {
             let kubeconfig = workload_kubeconfig(&stage.pair.target).unwrap();
             object["data"] = json!({ "value": ByteString(kubeconfig) });
@@ -87,7 +98,7 @@ impl Site {
     async fn fill(&self, namespace: &str) -> Dump {
         let source = &self.stage.pair.source;
         source.apply_values(cluster(&self.stage, namespace)).await.unwrap();
-        self.set_nodes(&["web-md-x7kq2", "web-1", "web-2"].map(|name| provider_id(namespace, name))).await;
+        self.set_nodes(&[LOST, "web-1", "web-2"].map(|name| provider_id(namespace, name))).await;
         all(source, &[namespace]).await
     }
 
@@ -123,9 +134,9 @@ impl Site {
 
     /// Begins to copy the source's Clusters into the directory, and dies when one of them is paused.
     async fn kill_copy(&self, flags: &[&str]) {
-        self.remove_backup(BACKUP);
+        self.remove_backup(PAUSED);
         let wired = self.stage.wired().await;
-        let path = self.path(BACKUP);
+        let path = self.path(PAUSED);
         let words = [&["move", "-n", CURRENT, "--to-directory", &path][..], flags].concat();
         let pause = Point::of_source("PATCH", "/clusters/web", 1, Moment::After);
         let host = Host::out_of(wired.source.kubeconfig());
@@ -159,7 +170,7 @@ async fn guide_to_backups_works_as_written() {
     site.guide.type_chosen(BACK_UP, has_keys);
     site.guide.type_chosen(RESULT, has_keys);
     site.guide.type_section("Back up each night");
-    site.guide.type_section("Contents of a backup");
+    site.back_up(CURRENT, &[]).await;
     site.guide.type_chosen(RESTORE, |line| !has_keys(line));
     site.restored(before.clone(), CURRENT).await;
 
@@ -175,28 +186,50 @@ async fn guide_to_backups_works_as_written() {
     site.guide.ensure_all_typed();
 }
 
-/// A node is gone, and another one is new.
+/// A node is gone, and another one is new. After the new one is deleted, too, the lost worker is dropped.
 async fn restore_old_backup(site: &mut Site) {
     site.fill(OLD).await;
+    site.guide.type_section(CONTENTS);
     site.back_up(OLD, &[]).await;
+    let is_described =
+        |line: &&str| line.starts_with("error: ") || line.starts_with("  - Cluster shop/web: ");
+    let described: Vec<&str> = site.guide.fenced(OLDER).into_iter().filter(is_described).collect();
+    let &[first_head, first, second_head, second] = described.as_slice() else { panic!("{described:?}") };
+
     site.set_nodes(&["web-1", "web-2", "web-md-b92fd"].map(|name| provider_id(OLD, name))).await;
     let path = site.path(BACKUP);
     let host = Host::into_server(site.stage.pair.target.kubeconfig()).with(&["--from-directory", &path]);
     let stopped = host.run_as_text(&["move", "--accept", "source-may-run"]).await.unwrap();
-    let stopped = stopped.ends_with(5).unwrap().stderr;
-    let described = |line: &&str| line.starts_with("error: ") || line.starts_with("  - Cluster shop/web: ");
-    let lines: Vec<&str> = site.guide.fenced(OLDER).into_iter().filter(described).collect();
-    assert!(lines.len() == 2 && lines.iter().all(|line| stopped.contains(line)), "{lines:?} {stopped}");
+    ensure_printed(&[first_head, first], &stopped.ends_with(5).unwrap().stderr);
+    site.set_nodes(&["web-1", "web-2"].map(|name| provider_id(OLD, name))).await;
+    let stopped = host.run_as_text(&["resume"]).await.unwrap();
+    ensure_printed(&[second_head, second], &stopped.ends_with(5).unwrap().stderr);
+    let copies = all(&site.stage.pair.target, &[OLD]).await;
+    assert_eq!(find(&copies, "Machine", LOST).unwrap()["spec"]["providerID"], provider_id(OLD, LOST));
+    assert_eq!(find(&copies, "Cluster", "web").unwrap()["spec"]["paused"], true);
 
     site.guide.type_chosen(OLDER, super::is_command);
     let copies = all(&site.stage.pair.target, &[OLD]).await;
-    let find = |name: &str, kind: &str| {
-        copies.values().find(|object| object["kind"] == kind && object["metadata"]["name"] == name).unwrap()
-    };
-    assert_eq!(find("web-md", "MachineDeployment")["spec"]["replicas"], 2);
-    let marked = &find("web-md-x7kq2", "Machine")["metadata"]["annotations"];
-    assert_eq!(marked["cluster.x-k8s.io/delete-machine"], "true");
-    assert_eq!(find("web", "Cluster")["spec"].get("paused"), None);
+    for (kind, name) in [("MachineDeployment", "web-md"), ("MachineSet", MACHINE_SET)] {
+        assert_eq!(find(&copies, kind, name).unwrap()["spec"]["replicas"], 2, "{kind}");
+    }
+    for kind in ["Machine", "Metal3Machine", "KubeadmConfig", "Secret", "Metal3DataClaim", "Metal3Data"] {
+        assert_eq!(find(&copies, kind, LOST), None);
+        assert!(find(&copies, kind, "web-1").is_some(), "{kind}");
+    }
+    assert_eq!(find(&copies, "Cluster", "web").unwrap()["spec"].get("paused"), None);
+}
+
+fn find<'a>(copies: &'a Dump, kind: &str, name: &str) -> Option<&'a Value> {
+    copies.values().find(|object| object["kind"] == kind && object["metadata"]["name"] == name)
+}
+
+/// Fails unless each line of the page was printed as a whole line.
+#[track_caller]
+fn ensure_printed(lines: &[&str], printed: &str) {
+    for line in lines {
+        assert!(printed.lines().any(|other| other == *line), "{line:?} is missing in:\n{printed}");
+    }
 }
 
 /// Each way of the page to go on, or back.
