@@ -778,7 +778,8 @@ pub(crate) struct ResumeArgs {
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) unpause: Vec<String>,
     /// After a restore: remove the copies of this Cluster's Machines that have no node, and set the replicas to the Machines that are
-    /// left, once you have seen that these machines are gone; nothing is deleted in a cloud or a rack; can be repeated
+    /// left; name it once you have seen that these machines are gone; nothing is deleted in a cloud or a rack; can be
+    /// repeated
     #[arg(long, value_name = "NAMESPACE/NAME", action = ArgAction::Append, help_heading = "Risks")]
     pub(crate) drop: Vec<String>,
     /// With --accept world-changed, if the source has no record of a move with which the target went on: pause this Cluster in the source,
