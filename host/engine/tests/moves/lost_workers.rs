@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use pivot_core::{Key, KindLabels, Side};
 use pivot_engine::{Exit, Failure, PausedCluster, Setup, Stop};
-use pivot_places::Access;
+use pivot_memory::Fault;
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, nothing_of_ours};
@@ -184,12 +185,9 @@ async fn unreadable_kinds_prevent_drops() {
     let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
     stage.target.add_kind(kind("example.com", "Hidden", "hiddens", KindLabels::default()));
     run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
-    stage.target.deny(Access {
-        verb: "list".into(),
-        group: "example.com".into(),
-        resource: "hiddens".into(),
-        subresource: "".into(),
-        namespace: Some("ns".into()),
+    stage.target.on_call(|verb, key| {
+        let is_hidden = verb.starts_with("list") && key.group_kind.kind == "Hidden";
+        is_hidden.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
     });
     let stop = run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap_err();
     let reason = only(&stop).reasons.last().unwrap();
