@@ -1,4 +1,4 @@
-//! Finds the copies that only lost Machines own: their infrastructure, their bootstrap configuration, and what these own.
+//! Finds the copies that belong to lost Machines: their infrastructure, their bootstrap configuration, and what belongs to these.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::discovery::body_references::Mentions;
 use crate::discovery::inventory::Inventory;
 use crate::{GroupKind, Key, Meta, Uid};
 
-/// Returns the Machines, and the objects that only they own. An object belongs to its controller, or to all its owners.
+/// Returns the Machines, and the objects that belong to them. An object belongs to its controller, or to all its owners.
 ///
 /// Objects of kinds that `may_follow` leaves out stay.
 ///
