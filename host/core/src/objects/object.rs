@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::objects::kind::{GroupKind, Kind};
 use crate::objects::memory_budget::Held;
@@ -305,6 +306,13 @@ impl Object {
     /// Returns the body as received.
     pub fn raw(&self) -> &Bytes {
         &self.raw
+    }
+
+    /// Returns a digest of the kind and the body as received. Only equal objects have equal digests, whatever their source says of
+    /// their UIDs and versions.
+    pub fn digest(&self) -> [u8; 32] {
+        let kind = format!("{}\0{}\0", self.kind.api_version(), self.kind.group_kind.kind);
+        Sha256::new().chain_update(kind).chain_update(&self.raw).finalize().into()
     }
 
     /// Parses the body, and sets `apiVersion` and `kind`, which items in lists of built-in kinds lack.

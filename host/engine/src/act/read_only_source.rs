@@ -22,25 +22,24 @@ use crate::read::snapshot::Snapshot;
 pub(crate) async fn pause_in_reading(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
     let judge = |step: &Step| (pausing::works_on(job, step), pausing::pauses(job, step));
     let snapshot = pause_selected(job, snapshot, judge).await?;
-    if job.route.is_backup() { change_as_providers(job, snapshot) } else { Ok(snapshot) }
+    if job.route.is_backup() { change_as_providers(snapshot) } else { Ok(snapshot) }
 }
 
 /// Makes the changes by which providers answer a pause.
-fn change_as_providers(job: &Job, snapshot: Snapshot) -> Result<Snapshot, Failure> {
+fn change_as_providers(snapshot: Snapshot) -> Result<Snapshot, Failure> {
     let mut objects: Vec<Object> = snapshot.inventory.objects().to_vec();
     for step in snapshot.plan.steps.iter().filter(|step| step.treatment().can_be_paused()) {
         let Some(slot) = objects.get_mut(step.object) else { continue };
         let changes = find_provider_changes(slot).map_err(|error| Failure::Object(Side::Source, error))?;
         if let Some(changes) = changes {
-            *slot = patch_reading(job, slot, &changes)?;
+            *slot = patch_reading(slot, &changes)?;
         }
     }
     Ok(Snapshot { inventory: Inventory::new(objects), ..snapshot })
 }
 
-/// Returns an object of the reading with a change. Plugins are asked about it again.
-fn patch_reading(job: &Job, object: &Object, patch: &Value) -> Result<Object, Failure> {
-    job.unchanged_by_plugins.forget(object);
+/// Returns an object of the reading with a change.
+fn patch_reading(object: &Object, patch: &Value) -> Result<Object, Failure> {
     let unreadable = |error| Failure::Object(Side::Source, error);
     let mut value = object.value().map_err(unreadable)?;
     merge::apply_patch(&mut value, patch);
@@ -66,7 +65,7 @@ async fn pause_selected(
         let (true, pauses) = judge(step) else { continue };
         let object = snapshot.object(step)?;
         let Some(change) = pausing::find_change(job, object, pauses).await? else { continue };
-        let paused = patch_reading(job, object, &change.patch)?;
+        let paused = patch_reading(object, &change.patch)?;
         if let Some(slot) = objects.get_mut(step.object) {
             *slot = paused;
         }
