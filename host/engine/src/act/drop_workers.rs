@@ -6,12 +6,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pivot_core::messages::refusal::Refusal;
 use pivot_core::objects::pause;
 use pivot_core::records::record::{Phase, Record};
 use pivot_core::{Key, Side, Uid};
 use pivot_places::PlaceError;
 use serde_json::json;
 
+use crate::act::pausing::PAUSE_UNDONE;
 use crate::act::removal;
 use crate::base::events::Event;
 use crate::base::job::Job;
@@ -56,11 +58,19 @@ async fn require_pause(job: &Job, cluster: &Key) -> Result<(), Failure> {
     };
     match is_paused {
         true => Ok(()),
-        false => Err(Failure::Declined(format!(
-            "the {} no longer has this move's pause on {}: nothing more of it is dropped",
-            Side::Target,
-            job.target.own_name(cluster)
-        ))),
+        false => {
+            let cluster = job.target.own_name(cluster);
+            Err(Failure::from_refusal(Refusal {
+                code: PAUSE_UNDONE,
+                side: Side::Target,
+                message: format!(
+                    "someone unpaused {cluster} while its lost workers were dropped: its controllers may create Machines for them"
+                ),
+                object: Some(cluster),
+                others: Vec::new(),
+                remedies: vec!["stop whatever unpauses it, pause it by hand, and repeat the command".into()],
+            }))
+        }
     }
 }
 

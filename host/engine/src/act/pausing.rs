@@ -37,6 +37,8 @@ use crate::read::snapshot::Snapshot;
 
 /// Longest name of a field manager that is printed, in bytes.
 const MAX_MANAGER_BYTES: usize = 100;
+/// Code of a pause that someone else ended.
+pub(crate) const PAUSE_UNDONE: &str = "pause-undone";
 
 /// Returns true if an object gets its own pause in the source.
 pub(crate) fn pauses(job: &Job, step: &Step) -> bool {
@@ -297,7 +299,7 @@ pub(crate) async fn check_still_paused(job: &Job, list: &ReleaseList) -> Result<
     match awake.first() {
         None => Ok(()),
         Some(first) => Err(Failure::from_refusal(Refusal {
-            code: "pause-undone",
+            code: PAUSE_UNDONE,
             side: Side::Source,
             object: Some(first.clone()),
             others: awake.iter().skip(1).cloned().collect(),

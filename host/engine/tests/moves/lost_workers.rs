@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pivot_core::{Key, KindLabels, Side};
 use pivot_engine::{Exit, Failure, PausedCluster, Setup, Stop};
-use pivot_memory::Fault;
+use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
@@ -59,7 +60,7 @@ async fn backup(change: impl Fn(&Stage)) -> tempfile::TempDir {
     exported(&stage).await
 }
 
-fn of(stage: &Stage, kind: &str, name: &str) -> Option<Value> {
+fn find_copy(stage: &Stage, kind: &str, name: &str) -> Option<Value> {
     stage.target.body(&key(CLUSTERS, kind, name))
 }
 
@@ -73,7 +74,7 @@ fn has_lost(stage: &Stage) -> [bool; 3] {
 
 fn replicas(stage: &Stage) -> [Value; 2] {
     [("MachineDeployment", "md"), ("MachineSet", "ms")]
-        .map(|(kind, name)| of(stage, kind, name).unwrap()["spec"]["replicas"].clone())
+        .map(|(kind, name)| find_copy(stage, kind, name).unwrap()["spec"]["replicas"].clone())
 }
 
 fn only(stop: &Stop) -> &PausedCluster {
@@ -113,7 +114,7 @@ async fn lost_workers_are_dropped_without_controllers() {
     });
     run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap();
     assert_eq!((has_lost(&stage), replicas(&stage)), ([false; 3], [json!(1), json!(1)]));
-    assert!(of(&stage, "Machine", "m0").is_some() && !is_paused(&stage.target, &cluster()));
+    assert!(find_copy(&stage, "Machine", "m0").is_some() && !is_paused(&stage.target, &cluster()));
     assert!(nothing_of_ours(&stage.target));
 }
 
@@ -178,21 +179,82 @@ async fn objects_of_others_are_never_dropped() {
     assert_eq!(has_lost(&stage), [true; 3]);
 }
 
-/// The garbage collector deletes dependents that the user can't see.
+/// The garbage collector deletes dependents that the user can't see. Clusters that drop nothing don't depend on such kinds.
 #[tokio::test(start_paused = true)]
 async fn unreadable_kinds_prevent_drops() {
+    for (error, reason) in [
+        (PlaceError::Forbidden("no".into()), "can't be listed, and one may belong to a lost Machine"),
+        (PlaceError::Invalid("its webhook fails".into()), "objects in the target can't be read"),
+    ] {
+        let dir = backup(|_| {}).await;
+        let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+        stage.target.add_kind(kind("example.com", "Hidden", "hiddens", KindLabels::default()));
+        stage.target.on_call(move |verb, key| {
+            let is_hidden = verb.starts_with("list") && key.group_kind.kind == "Hidden";
+            is_hidden.then(|| Fault::Before(error.clone()))
+        });
+        let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+        assert!(only(&stop).can_be_dropped, "{stop}");
+        let stop = run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap_err();
+        let last = only(&stop).reasons.last().unwrap();
+        assert!(last.starts_with("nothing is dropped: ") && last.contains(reason), "{last}");
+        assert_eq!(has_lost(&stage), [true; 3]);
+    }
+}
+
+/// Someone added a MachineDeployment to the paused Cluster.
+#[tokio::test(start_paused = true)]
+async fn owners_of_others_keep_their_replicas() {
     let dir = backup(|_| {}).await;
     let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
-    stage.target.add_kind(kind("example.com", "Hidden", "hiddens", KindLabels::default()));
     run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
-    stage.target.on_call(|verb, key| {
-        let is_hidden = verb.starts_with("list") && key.group_kind.kind == "Hidden";
-        is_hidden.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
-    });
+    let mut other = body(CLUSTERS, "MachineDeployment", "new", None);
+    other["spec"] = json!({"clusterName": "c", "replicas": 3});
+    other["metadata"]["labels"] = json!({"cluster.x-k8s.io/cluster-name": "c"});
+    stage.target.insert(other).unwrap();
     let stop = run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap_err();
-    let reason = only(&stop).reasons.last().unwrap();
-    assert!(reason.ends_with("can't be listed, and one may belong to a lost Machine"), "{reason}");
+    let last = only(&stop).reasons.last().unwrap();
+    assert_eq!(last, "nothing is dropped: MachineDeployment ns/new is no copy of this move");
+    assert_eq!(find_copy(&stage, "MachineDeployment", "new").unwrap()["spec"]["replicas"], 3);
     assert_eq!(has_lost(&stage), [true; 3]);
+}
+
+/// A change of someone else in the target.
+type Interference = fn(&MemoryPlace);
+
+/// While a Cluster drops its workers, someone unpauses it, or replaces an owner of Machines by another of the same name.
+#[tokio::test(start_paused = true)]
+async fn drops_end_if_others_interfere() {
+    let unpause = |target: &MemoryPlace| {
+        target.edit(&cluster(), |body| body["spec"]["paused"] = json!(false)).unwrap();
+    };
+    let replace = |target: &MemoryPlace| {
+        let mut other = target.body(&key(CLUSTERS, "MachineDeployment", "md")).unwrap();
+        target.remove(&key(CLUSTERS, "MachineDeployment", "md")).unwrap();
+        other["metadata"].as_object_mut().unwrap().remove("uid");
+        target.insert(other).unwrap();
+    };
+    let cases: [(Interference, &str); 2] = [
+        (unpause, "someone unpaused Cluster ns/c while its lost workers were dropped"),
+        (replace, "setting the replicas of MachineDeployment ns/md"),
+    ];
+    for (interfere, said) in cases {
+        let dir = backup(|_| {}).await;
+        let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+        run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+        let (target, done) = (stage.target.clone(), AtomicBool::new(false));
+        stage.target.on_call(move |verb, key| {
+            let is_last = verb == "delete" && key.group_kind.kind == "Machine";
+            if is_last && !done.swap(true, Ordering::SeqCst) {
+                interfere(&target);
+            }
+            None
+        });
+        let stop = run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap_err();
+        assert!(stop.failure.to_string().contains(said), "{}", stop.failure);
+        assert_eq!(stop.exit, Exit::PastCommit, "{said}");
+        assert_eq!(replicas(&stage)[0], json!(2), "{said}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
