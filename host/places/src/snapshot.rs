@@ -166,7 +166,13 @@ impl Place for SnapshotPlace {
         let Lists::First(lists) = &self.lists else { return Ok(changes) };
         let lists = lists.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for ((kind, namespace), before) in lists {
-            let now = self.place.list_identities(&kind, namespace.as_deref()).await?;
+            let now = match self.place.list_identities(&kind, namespace.as_deref()).await {
+                // The kind is gone with its definition.
+                Err(PlaceError::NotFound(_)) => {
+                    MetaListing { metas: Vec::new(), resource_version: String::new() }
+                }
+                now => now?,
+            };
             compare_lists(&kind, &before, now, &mut changes);
         }
         Ok(changes)

@@ -67,24 +67,18 @@ pub async fn back_up(setup: Setup) -> Result<Report, Stop> {
             Err(failure) => stop_without_move(failure),
         };
         let Failure::Place { side: Side::Source, error, .. } = &stop.failure else { return Err(stop) };
-        let event = match (reading, error) {
-            (Reading::FirstLists { .. }, PlaceError::Expired(_)) => {
-                let text = format!("the {} changed while it was read: the backup starts over", Side::Source);
-                Event::warning("changed-while-read", text)
+        let is_expired = matches!(error, PlaceError::Expired(_));
+        let event = match (reading, attempts.peek()) {
+            (Reading::FirstLists { .. }, _) if is_expired => {
+                Event::warning("changed-while-read", format!("{error}: the backup starts over"))
             }
-            (Reading::OneVersion, PlaceError::Expired(_))
-                if matches!(attempts.peek(), Some(Reading::OneVersion)) =>
-            {
+            (Reading::OneVersion, Some(Reading::OneVersion)) if is_expired => {
                 let text = "the source no longer has the version that was read: the backup starts over";
                 Event::warning("version-expired", text)
             }
-            (Reading::OneVersion, error @ PlaceError::Expired(_)) => {
-                let text = format!("{error}: lists are compared with later ones instead");
-                Event::warning("not-at-one-version", text)
-            }
-            (Reading::OneVersion, error) if is_missing_list(error) => {
-                let text = format!("{error}: lists are compared with later ones instead");
+            (Reading::OneVersion, _) if is_expired || is_missing_list(error) => {
                 while attempts.next_if(|next| matches!(next, Reading::OneVersion)).is_some() {}
+                let text = format!("{error}: lists are compared with later ones instead");
                 Event::warning("not-at-one-version", text)
             }
             _ => return Err(stop),

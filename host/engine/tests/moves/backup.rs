@@ -270,6 +270,21 @@ async fn snapshots_are_read_only() {
     assert!(matches!(snapshot.list(cluster, None).await, Err(PlaceError::Expired(_))));
 }
 
+/// Someone removed a definition between the lists.
+#[tokio::test(start_paused = true)]
+async fn objects_of_removed_kinds_are_gone() {
+    let stage = Stage::new();
+    let kinds = stage.source.kinds().await.unwrap();
+    let pools = kinds.iter().find(|kind| kind.group_kind.kind == "Pool").unwrap();
+    let snapshot = SnapshotPlace::of_first_lists(Arc::new(stage.source.clone()));
+    snapshot.list(pools, None).await.unwrap();
+    stage.source.on_call(|verb, _| {
+        (verb == "list-meta").then(|| Fault::Before(PlaceError::NotFound("pools".into())))
+    });
+    let changes = snapshot.find_changed().await.unwrap();
+    assert_eq!((changes.changed.len(), changes.gone), (0, vec![key(INFRA, "Pool", "p")]));
+}
+
 /// Backs up a source with a Machine that has no node yet and a Cluster that a user paused.
 async fn back_up_unfinished_work(path: &Path) {
     let stage = Stage::new();

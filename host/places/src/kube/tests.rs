@@ -174,8 +174,12 @@ async fn lists_at_one_version_check_each_answer() {
     // A server that ignores the parameter, on the first page or on the next one.
     for pages in [vec![page(&["a"], "", "8")], vec![first.clone(), page(&["b"], "", "8")]] {
         let server = Server::start(pages).await;
-        let error = server.place().list_snapshot(&machines(), Some("ns"), "7").await.unwrap_err().to_string();
-        assert!(error.contains("asked for resourceVersion 7, and the answer has \"8\""), "{error}");
+        let error = server.place().list_snapshot(&machines(), Some("ns"), "7").await.unwrap_err();
+        assert!(
+            error.to_string().contains("asked for resourceVersion 7, and the answer has \"8\""),
+            "{error}"
+        );
+        assert!(error.is_version_refusal());
     }
     // The token that an expired page offers leads to another version.
     let server = Server::start([first, status(410, "Expired", "continue token too old")]).await;
