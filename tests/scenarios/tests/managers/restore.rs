@@ -5,6 +5,7 @@ use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::observer::Side;
 use pivot_scenarios::host::Host;
 use pivot_scenarios::state::dangling;
+use tempfile::TempDir;
 
 use super::handover::{OBJECTS, truths};
 use super::world::{NAMESPACE, World};
@@ -41,16 +42,32 @@ async fn a_lost_cluster_is_restored_from_a_directory_and_no_machine_is_replaced(
     assert_eq!(world.torn_down().unwrap(), Vec::<String>::new());
 }
 
-/// The backup is older than a scale-down and a scale-up: a Machine has no node, and two nodes have no Machine.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stale_backups_create_and_delete_no_machine() {
+/// Starts a world, and backs its source up.
+async fn world_with_backup() -> (World, TempDir) {
     let mut world = World::start(CLUSTER_API).await.unwrap();
     world.fill(OBJECTS, 5).await.unwrap();
     world.until_quiet(Side::Source).await.unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("backup").display().to_string();
     let host = Host::out_of(world.server(Side::Source).kubeconfig());
+    let path = dir.path().display().to_string();
     host.run(&["backup", &path, "-n", NAMESPACE]).await.unwrap().done().unwrap();
+    (world, dir)
+}
+
+/// Restores a backup that is older than its machines. Returns the host of further commands, and the error.
+async fn stop_restore(world: &World, backup: &TempDir) -> (Host, String) {
+    let host = Host::into_server(world.server(Side::Target).kubeconfig())
+        .with(&["--from-directory", &backup.path().display().to_string(), "--takeover-timeout", "5m"])
+        .with_controllers();
+    let restore = ["move", "--accept", "source-may-run"];
+    let stop = host.run(&restore).await.unwrap().ends_with(5).unwrap().document().unwrap();
+    (host, stop["message"].as_str().unwrap().to_owned())
+}
+
+/// The backup is older than a scale-down and a scale-up: a Machine has no node, and two nodes have no Machine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stale_backups_create_and_delete_no_machine() {
+    let (mut world, backup) = world_with_backup().await;
     for (replicas, machines) in [(1, 4), (3, 6)] {
         world.scale(Side::Source, replicas).await.unwrap();
         world.until_machines(Side::Source, machines).await.unwrap();
@@ -59,12 +76,7 @@ async fn stale_backups_create_and_delete_no_machine() {
     let (nodes, torn_down) = (world.nodes().await.unwrap(), world.torn_down().unwrap());
     world.lose_source();
 
-    let host = Host::into_server(world.server(Side::Target).kubeconfig())
-        .with(&["--from-directory", &path, "--takeover-timeout", "5m"])
-        .with_controllers();
-    let restore = ["move", "--accept", "source-may-run"];
-    let stop = host.run(&restore).await.unwrap().ends_with(5).unwrap().document().unwrap();
-    let error = stop["message"].as_str().unwrap();
+    let (host, error) = stop_restore(&world, &backup).await;
     let expected = [
         "Cluster shop/plain: no node has the provider ID of Machine shop/",
         "nodes of workers without a Machine: ",
@@ -76,7 +88,7 @@ async fn stale_backups_create_and_delete_no_machine() {
     }
     // A second look finds no other state.
     let again = host.run(&["resume"]).await.unwrap().ends_with(5).unwrap().document().unwrap();
-    assert_eq!(again["message"], stop["message"]);
+    assert_eq!(again["message"], error);
     world.until_quiet(Side::Target).await.unwrap();
     assert_eq!((world.nodes().await.unwrap(), world.torn_down().unwrap()), (nodes, torn_down));
 }
@@ -84,13 +96,7 @@ async fn stale_backups_create_and_delete_no_machine() {
 /// The backup is older than a scale-down: the copy of the lost Machine is dropped, and controllers continue with those that live.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_workers_are_dropped_before_controllers_run() {
-    let mut world = World::start(CLUSTER_API).await.unwrap();
-    world.fill(OBJECTS, 5).await.unwrap();
-    world.until_quiet(Side::Source).await.unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("backup").display().to_string();
-    let host = Host::out_of(world.server(Side::Source).kubeconfig());
-    host.run(&["backup", &path, "-n", NAMESPACE]).await.unwrap().done().unwrap();
+    let (mut world, backup) = world_with_backup().await;
     world.scale(Side::Source, 1).await.unwrap();
     world.until_machines(Side::Source, 4).await.unwrap();
     world.until_quiet(Side::Source).await.unwrap();
@@ -98,12 +104,7 @@ async fn lost_workers_are_dropped_before_controllers_run() {
     assert_eq!((nodes.len(), torn_down.len()), (4, 1));
     world.lose_source();
 
-    let host = Host::into_server(world.server(Side::Target).kubeconfig())
-        .with(&["--from-directory", &path, "--takeover-timeout", "5m"])
-        .with_controllers();
-    let restore = ["move", "--accept", "source-may-run"];
-    let stop = host.run(&restore).await.unwrap().ends_with(5).unwrap().document().unwrap();
-    let error = stop["message"].as_str().unwrap();
+    let (host, error) = stop_restore(&world, &backup).await;
     let expected = [
         "Cluster shop/plain: no node has the provider ID of Machine shop/plain-workers-",
         "; can be dropped: Machine shop/plain-workers-",
