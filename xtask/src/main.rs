@@ -50,7 +50,7 @@ Commands:
   bench [--quick]       Measure pivot-host beside clusterctl; without --quick, write docs/benchmarks.md
   bench --large         Print what moving 20,000 objects takes, memory included
   bench --huge          Print what moving 20,000 and 100,000 objects takes. Fail if time or memory
-                        grows too much (half an hour, and 16 GB for the servers).
+                        grows too much. The servers need much memory.
   bench planning        Measure how long planning takes, and write docs/benchmarks-planning.md
   bench plugins [--quick]
                         Measure what plugins cost; without --quick, write docs/benchmarks-plugins.md

@@ -51,7 +51,7 @@ pub(crate) fn table(all: &[Measured]) -> String {
     table
 }
 
-/// Where the time of pivot-host and of the floor goes, as Markdown.
+/// Returns the phases of pivot-host and of the floor with their times, as Markdown.
 pub(crate) fn phases(all: &[Measured]) -> String {
     let mut text =
         String::from("| | phase, ms | | | | | | | rest |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
