@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 
 /// Fails unless the program has no capabilities, and no way to any. The check reads its status while it waits
 /// for a server, whose address is in this kubeconfig, with `PORT` in place of the port.
-pub(super) fn has_none(container: &Place, kubeconfig: &str) -> Result<()> {
+pub(super) fn ensure_none(container: &Place, kubeconfig: &str) -> Result<()> {
     let server = TcpListener::bind("127.0.0.1:0").context("listen")?;
     let port = server.local_addr().context("listen")?.port();
     let file = container.root.join("kubeconfig-of-listener");

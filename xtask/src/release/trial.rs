@@ -62,7 +62,7 @@ fn run_one(
     moves(&container, "/plugins")?;
     container.fails(&["man", "/manual"], 1, "Read-only file system")?;
     fs::write(container.root.join("authority.pem"), AUTHORITY)?;
-    privileges::has_none(&container, &KUBECONFIG.replace("management.test:1", "127.0.0.1:PORT"))?;
+    privileges::ensure_none(&container, &KUBECONFIG.replace("management.test:1", "127.0.0.1:PORT"))?;
     reads_private_kubeconfigs(container)
 }
 
