@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 
 use futures::future::join_all;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
@@ -19,8 +18,6 @@ use crate::stage::{Stage, all, same};
 const MACHINES: usize = 8;
 /// Backups during the writes.
 const BACKUPS: usize = 3;
-/// Least writes in each second of the backups, while other tests use the same two processors. Alone, there are more than 200.
-const WRITES_PER_SECOND: f64 = 60.0;
 /// Most plain readings, one of which must be of several instants.
 const READINGS: usize = 30;
 /// The annotation with a counter.
@@ -105,16 +102,19 @@ async fn backups_under_writes_are_of_one_instant() {
     let writers: Vec<_> = writers.map(tokio::spawn).collect();
 
     let host = Host::out_of(source.kubeconfig());
-    let (begun, dir) = (Instant::now(), tempfile::tempdir().unwrap());
+    let dir = tempfile::tempdir().unwrap();
     let mut backups = Vec::new();
     for night in 0..BACKUPS {
         let path = dir.path().join(format!("backup-{night}"));
         let words = ["backup", &path.display().to_string(), "-n", "shop"];
+        let before = written.load(Ordering::Relaxed);
         assert_eq!(host.run(&words).await.unwrap().done().unwrap()["outcome"], "Copied");
+        let writes = written.load(Ordering::Relaxed) - before;
+        println!("{writes} writes during backup {night}");
+        assert!(writes >= MACHINES as u64, "{writes} writes during backup {night}");
         Host::alone().run(&["verify", words[1]]).await.unwrap().done().unwrap();
         backups.push(path);
     }
-    let rate = written.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64();
     let mut is_torn = false;
     for _ in 0..READINGS {
         is_torn |= !counters_in_lists(&kinds, &names).await.into_iter().all(is_consistent);
@@ -124,9 +124,7 @@ async fn backups_under_writes_are_of_one_instant() {
     }
     stop.store(true, Ordering::Relaxed);
     join_all(writers).await.into_iter().for_each(Result::unwrap);
-    println!("{rate:.0} writes a second");
 
-    assert!(rate >= WRITES_PER_SECOND, "{rate:.0} writes a second");
     assert!(is_torn, "plain lists pass, so the check shows nothing");
     for path in &backups {
         let counters = counters_in_files(path, &names);
