@@ -17,6 +17,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::stage::{Stage, all, clean, same};
 
+/// TLS records that a connection carries before it is cut: some dozens of requests with their answers.
+const RECORDS_BEFORE_CUT: u64 = 100;
+
 /// Each has 43 objects.
 const NAMESPACES: [&str; 3] = ["shop", "bank", "mail"];
 
@@ -124,12 +127,18 @@ async fn a_move_outlives_its_connections() {
     let observer = Observer::of(&stage.pair, &NAMESPACES).await.unwrap();
     let mut run = wires.host.start(&[&["move", "-A"][..], &shape::WITHOUT_PLUGIN].concat()).await.unwrap();
     let mut cuts = 0;
+    let mut wires = [(&wires.target, Break::Cut, 0), (&wires.source, Break::Reset, 0)];
     while run.still_runs().unwrap() {
-        for (wire, how) in [(&wires.target, Break::Cut), (&wires.source, Break::Reset)] {
-            // Cuts become rarer, so that a slow machine gets a request through before its tries are used up.
-            tokio::time::sleep(Duration::from_millis(150 + 5 * cuts)).await;
-            wire.sever(how);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        for (wire, how, cut_at) in &mut wires {
+            // A wire is cut only after it has carried something, so that a slow machine gets each request through before its
+            // tries are used up.
+            if wire.records() < *cut_at + RECORDS_BEFORE_CUT {
+                continue;
+            }
+            wire.sever(*how);
             wire.heal();
+            *cut_at = wire.records();
             cuts += 1;
         }
     }
