@@ -20,6 +20,7 @@ pub(crate) mod gitops;
 pub(crate) mod guard;
 pub(crate) mod lost_workers;
 pub(crate) mod new_dependents;
+pub(crate) mod node_comparison;
 pub(crate) mod one_sided;
 pub(crate) mod permissions;
 pub(crate) mod restored_clusters;

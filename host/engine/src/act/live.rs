@@ -21,7 +21,7 @@ use crate::act::retired::{self, Gone};
 use crate::base::events::{Event, Verb};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
-use crate::base::outcome::restored_cluster::PausedCluster;
+use crate::base::outcome::paused_cluster::PausedCluster;
 use crate::base::requests::listing;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::check::{existing, restored_clusters};

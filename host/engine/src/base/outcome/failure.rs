@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::base::events::Awaited;
 use crate::base::outcome::one_sided::OneSidedMove;
-use crate::base::outcome::restored_cluster::PausedCluster;
+use crate::base::outcome::paused_cluster::PausedCluster;
 use crate::base::plugins::hooks::HookError;
 use crate::base::requests::halt::Halt;
 

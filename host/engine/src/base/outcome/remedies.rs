@@ -8,7 +8,7 @@ use pivot_core::plugins::hooks::Hook;
 
 use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::one_sided::OneSidedMove;
-use crate::base::outcome::restored_cluster::PausedCluster;
+use crate::base::outcome::paused_cluster::PausedCluster;
 
 /// Remedy for Clusters that run in the target without the mark of their move.
 const EXPLAIN_UNMARKED: &str = "find out which tool made these Clusters, or removed the mark. Compare all that belongs to them with the source. \
