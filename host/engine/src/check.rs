@@ -23,6 +23,7 @@ pub(crate) mod new_dependents;
 pub(crate) mod node_comparison;
 pub(crate) mod one_sided;
 pub(crate) mod permissions;
+pub(crate) mod recovered_clusters;
 pub(crate) mod restored_clusters;
 pub(crate) mod same_cluster;
 pub(crate) mod target_providers;

@@ -63,7 +63,7 @@ pub(super) fn select_clusters(
 }
 
 impl NodeComparison<'_> {
-    /// Compares Clusters with their nodes. Returns the Clusters that differ, sorted by key. `all` are the objects that were restored.
+    /// Compares Clusters with their nodes. Returns the Clusters that differ, sorted by key. `all` are the objects of the side.
     pub(super) async fn compare_all(
         &self,
         all: &ByNamespace,
@@ -116,8 +116,8 @@ impl NodeComparison<'_> {
         }
     }
 
-    /// Reads an object. An object counts as missing if the side doesn't serve its kind. It does, too, if no object of its kind is
-    /// restored, so that the user needs no permission for it.
+    /// Reads an object. An object counts as missing if the side doesn't serve its kind. It does, too, if no object of its kind moves,
+    /// so that the user needs no permission for it.
     async fn get(&self, key: &Key) -> Result<Option<Object>, Failure> {
         let Some(kind) = self.job.kinds.get(self.side).get(&key.group_kind) else { return Ok(None) };
         match self.job.handle(self.side).get(kind, key).await {

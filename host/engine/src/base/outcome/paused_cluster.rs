@@ -1,8 +1,8 @@
-//! A Cluster that a restore left paused.
+//! A Cluster that a restore or a recovery left paused.
 
 use pivot_core::Key;
 
-/// A Cluster that a restore left paused, because its machines may have changed since the backup.
+/// A Cluster that a restore left paused, because its machines may have changed since the backup. Or a Cluster of a recovered move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PausedCluster {
     /// The Cluster, by its name in the source.
@@ -13,4 +13,16 @@ pub struct PausedCluster {
     pub can_be_named: bool,
     /// True if only Machines of workers were deleted since the backup, and a user may drop their copies.
     pub can_be_dropped: bool,
+}
+
+impl PausedCluster {
+    /// A Cluster that is unpaused as soon as a user names it.
+    pub(crate) fn with_reasons(cluster: Key, reasons: Vec<String>) -> Self {
+        Self { cluster, reasons, can_be_named: true, can_be_dropped: false }
+    }
+
+    /// Describes the Cluster with its reasons. It must have some.
+    pub(crate) fn describe(&self) -> String {
+        format!("{}: {}", self.cluster, self.reasons.join("; "))
+    }
 }
