@@ -2,7 +2,7 @@
 
 use pivot_core::Key;
 
-/// A Cluster that a restore left paused, because its machines may have changed since the backup. Or a Cluster of a recovered move.
+/// A Cluster that a restore or a recovery left paused, because its machines may have changed since its objects were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PausedCluster {
     /// The Cluster, by its name in the source.
@@ -21,7 +21,7 @@ impl PausedCluster {
         Self { cluster, reasons, can_be_named: true, can_be_dropped: false }
     }
 
-    /// Describes the Cluster with its reasons. It must have some.
+    /// Describes a Cluster that has reasons.
     pub(crate) fn describe(&self) -> String {
         format!("{}: {}", self.cluster, self.reasons.join("; "))
     }
