@@ -54,26 +54,32 @@ pub(crate) struct About<'a> {
     /// The move, if several may be under way.
     pub(crate) move_id: Option<&'a str>,
     pub(crate) committed: bool,
-    /// The Clusters that stay paused until a command names them.
-    pub(crate) unnamed: &'a [Key],
+    /// True if Clusters of a recovered move stay paused.
+    pub(crate) is_recovered: bool,
+    /// The first Cluster that a command can name to unpause it. If the Clusters were compared with their nodes, it has no difference.
+    pub(crate) unnamed: Option<&'a Key>,
 }
 
 impl<'a> About<'a> {
     /// The move that stopped.
     pub(crate) fn of_stop(stop: &'a Stop) -> Self {
-        let unnamed: &[Key] = match &stop.failure {
-            Failure::LeftPaused { clusters, .. } | Failure::UndoLost { clusters } => clusters,
-            _ => &[],
+        let unnamed = match &stop.failure {
+            Failure::LeftPaused { clusters, .. } => {
+                clusters.iter().find(|paused| paused.reasons.is_empty()).map(|paused| &paused.cluster)
+            }
+            Failure::UndoLost { clusters } => clusters.first(),
+            _ => None,
         };
         let committed = stop.phase.is_some_and(Phase::is_committed);
-        Self { move_id: stop.move_id.as_deref(), committed, unnamed }
+        let is_recovered = matches!(stop.failure, Failure::LeftPaused { .. });
+        Self { move_id: stop.move_id.as_deref(), committed, is_recovered, unnamed }
     }
 
-    /// The flag that names the first Cluster that stays paused, for a command that takes it. Users compare the machines of each Cluster
+    /// The flag that names one Cluster that stays paused, for a command that takes it. Users compare the machines of each Cluster
     /// before they name it, so that a proposed command names no other.
     fn unpause_flags(&self, words: &[&str]) -> Vec<String> {
         let takes_names = words.first().is_some_and(|verb| ["resume", "rollback"].contains(verb));
-        let named = self.unnamed.first().filter(|_| takes_names);
+        let named = self.unnamed.filter(|_| takes_names);
         named.map(|key| flag_words("--unpause", &ClusterName::from_key(key).to_string())).unwrap_or_default()
     }
 }
@@ -182,8 +188,8 @@ impl Commands {
         };
         let mut going_on: Vec<&str> = going_on.into_iter().map(String::as_str).collect();
         let unpause = about.unpause_flags(words);
-        if !unpause.is_empty() {
-            // The move is recovered: only the names are missing.
+        if about.is_recovered {
+            // The danger was accepted: only the names are missing.
             drop_risk(&mut going_on, Risk::WorldChanged);
         }
         let going_on = going_on.into_iter().chain(unpause.iter().map(String::as_str));
@@ -339,6 +345,7 @@ pub(crate) mod tests {
     use std::process::Command;
 
     use pivot_core::GroupKind;
+    use pivot_engine::{Exit, PausedCluster};
 
     use super::*;
 
@@ -353,7 +360,8 @@ pub(crate) mod tests {
         Next::DeleteFromSource,
     ];
 
-    const OF_ONE: About<'_> = About { move_id: Some("1234"), committed: false, unnamed: &[] };
+    const OF_ONE: About<'_> =
+        About { move_id: Some("1234"), committed: false, is_recovered: false, unnamed: None };
 
     /// Fails to compile when a variant is added: [`ALL`] needs it, too.
     fn place(next: Next) -> usize {
@@ -716,11 +724,38 @@ pub(crate) mod tests {
         assert_eq!(line, "pivot-host resume --to-kubeconfig b --plugins p 1234");
     }
 
+    fn cluster(name: &str) -> Key {
+        Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), name)
+    }
+
+    #[test]
+    fn commands_name_no_differing_cluster() {
+        let paused_cluster = |name: &str, reasons: &[&str]| PausedCluster {
+            cluster: cluster(name),
+            reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+            can_be_named: true,
+            can_be_dropped: false,
+        };
+        let stop = |clusters: Vec<PausedCluster>| Stop {
+            failure: Failure::LeftPaused { side: Side::Source, clusters, compared: true },
+            phase: None,
+            exit: Exit::PartWay,
+            state: String::new(),
+            next: Vec::new(),
+            move_id: None,
+            times: Vec::new(),
+            done: Default::default(),
+        };
+        let differing = paused_cluster("a", &["no provider ID yet: Machine ns/m"]);
+        let equal_too = stop(vec![differing.clone(), paused_cluster("b", &[])]);
+        assert_eq!(About::of_stop(&equal_too).unnamed, Some(&cluster("b")));
+        assert_eq!(About::of_stop(&stop(vec![differing])).unnamed, None);
+    }
+
     #[test]
     fn commands_name_the_clusters_that_stay_paused() {
-        let cluster = |name| Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), name);
-        let unnamed = [cluster("a"), cluster("b")];
-        let about = About { move_id: Some("1234"), unnamed: &unnamed, ..About::default() };
+        let cluster = cluster("a");
+        let about = About { is_recovered: true, unnamed: Some(&cluster), ..OF_ONE };
         let run =
             ["resume", "--to-kubeconfig", "b", "--accept", "takeover-unchecked", "--accept", "world-changed"];
         let line = |next| commands(&run).0.command_line(next, about).unwrap();

@@ -28,7 +28,7 @@ pub use base::options::{DryRun, Options};
 pub use base::outcome::change_counts::Counts;
 pub use base::outcome::failure::{Exit, Failure, HeldObject, Lines};
 pub use base::outcome::one_sided::OneSidedMove;
-pub use base::outcome::restored_cluster::PausedCluster;
+pub use base::outcome::paused_cluster::PausedCluster;
 pub use base::outcome::stop::{Next, Stop};
 pub use base::outcome::under_way::MoveStatus;
 pub use base::plugins::bounds::describe_violation;

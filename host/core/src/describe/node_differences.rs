@@ -1,6 +1,7 @@
-//! Compares the Machines of a restored Cluster with the nodes of its workload cluster.
+//! Compares the Machines of a Cluster with the nodes of its workload cluster.
 //!
-//! A backup may be older than the machines that it describes. If controllers reconcile such a Cluster, they create or delete machines.
+//! A backup, or the source of a move that its target lost, may be older than the machines that it describes. If controllers reconcile such a
+//! Cluster, they create or delete machines.
 //! A Machine and its node have the same provider ID.
 
 use std::collections::BTreeSet;
@@ -80,7 +81,7 @@ impl NodeDifferences {
         let described = described.into_iter().filter_map(|(what, names)| Some(format!("{what} {}", names?)));
         let describe = |difference: &ReplicaDifference| {
             let ReplicaDifference { owner, wanted, has, .. } = difference;
-            format!("{owner} wants {}, and has {has} in the backup", count_text(*wanted))
+            format!("{owner} wants {}, and has {has}", count_text(*wanted))
         };
         described.chain(self.replicas.iter().map(describe)).collect()
     }
@@ -95,7 +96,7 @@ pub fn find_control_plane(cluster: &Object) -> Option<Key> {
     parse_reference(&Body::new(cluster), CONTROL_PLANE)
 }
 
-/// Returns the provider IDs of all Machines and MachinePools of a backup.
+/// Returns the provider IDs of all Machines and MachinePools.
 pub fn find_provider_ids(objects: &[Object]) -> BTreeSet<String> {
     let owners = ["Machine", "MachinePool"].map(|kind| GroupKind::new(GROUP_CLUSTER, kind));
     let bodies = objects.iter().filter(|object| owners.contains(&object.kind.group_kind)).map(Body::new);
@@ -111,7 +112,7 @@ pub struct ComparedCluster<'a> {
     pub objects: &'a [Object],
     /// Control plane of the Cluster, if it was read.
     pub control_plane: Option<&'a Object>,
-    /// Provider IDs of the backup. Nodes of other Clusters can be in the same workload cluster.
+    /// Provider IDs of all Clusters. Nodes of other Clusters can be in the same workload cluster.
     pub known_ids: &'a BTreeSet<String>,
 }
 

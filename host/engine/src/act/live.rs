@@ -21,9 +21,10 @@ use crate::act::retired::{self, Gone};
 use crate::base::events::{Event, Verb};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
-use crate::base::outcome::restored_cluster::PausedCluster;
+use crate::base::outcome::paused_cluster::PausedCluster;
 use crate::base::requests::listing;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
+use crate::check::recovered_clusters::find_left_paused;
 use crate::check::{existing, restored_clusters};
 
 /// The source's objects, for a committed move that continues.
@@ -49,8 +50,9 @@ impl KnownObjects {
 ///
 /// # Errors
 ///
-/// In a recovered move, a Cluster stays paused until the user names it. In a restore, a Cluster stays paused if it differs from its nodes. If
-/// any does, so does everything else but classes and the other Clusters.
+/// In a recovered move, a Cluster stays paused until the user names it, and longer if its control plane has a node without a Machine.
+/// In a restore, a Cluster stays paused if it differs from its nodes. If any does, so does everything else but classes and the other
+/// Clusters.
 ///
 /// Before that, lost workers of Clusters are dropped that the user named for it. Returns the copies that were removed.
 pub(crate) async fn unpause_copies(
@@ -67,12 +69,15 @@ pub(crate) async fn unpause_copies(
         // Clusters that stay paused are compared again.
         differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
     }
-    let differing: Vec<PausedCluster> = differing.into_iter().map(|cluster| cluster.paused).collect();
-    let mut left_paused = if record.is_recovered() { find_unnamed(job, list).await? } else { Vec::new() };
-    left_paused.extend(differing.iter().map(|paused| paused.cluster.clone()));
-    let may_run = |key: &Key| {
-        is_cluster_class(&key.group_kind) || is_cluster(&key.group_kind) && !left_paused.contains(key)
+    let left_paused: Vec<PausedCluster> = match record.is_recovered() {
+        true => {
+            let waiting = Box::pin(find_waiting(job, list)).await?;
+            Box::pin(find_left_paused(job, Side::Target, record, waiting)).await?
+        }
+        false => differing.into_iter().map(|cluster| cluster.paused).collect(),
     };
+    let stays = |key: &Key| left_paused.iter().any(|paused| paused.cluster == *key);
+    let may_run = |key: &Key| is_cluster_class(&key.group_kind) || is_cluster(&key.group_kind) && !stays(key);
     let paused = || {
         let all = list.entries.iter().filter(|entry| entry.pausing == Pausing::Paused && !entry.used);
         all.filter(|entry| left_paused.is_empty() || may_run(&entry.key))
@@ -95,22 +100,32 @@ pub(crate) async fn unpause_copies(
     }
     match left_paused.is_empty() {
         true => Ok(dropped),
-        false if !differing.is_empty() => Err(Failure::RestoreDiffers(differing)),
-        false => Err(Failure::LeftPaused { side: Side::Target, clusters: left_paused }),
+        false if record.is_recovered() => Err(Failure::LeftPaused {
+            side: Side::Target,
+            clusters: left_paused,
+            compared: job.workload_clusters.is_some(),
+        }),
+        false => Err(Failure::RestoreDiffers(left_paused)),
     }
 }
 
-/// Finds the Clusters that the move paused, whose copies are still paused, and that the user didn't name.
-async fn find_unnamed(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure> {
+/// Finds the Clusters that the move paused, and whose copies are still paused.
+async fn find_waiting(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure> {
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind) && !entry.used);
-    let unnamed = clusters.filter(|entry| !job.is_named_to_unpause(&entry.key));
-    let looks = unnamed.map(|entry: &Entry| -> Work<'_, Option<Key>> {
+    let looks = clusters.map(|entry: &Entry| -> Work<'_, Option<Key>> {
         async move {
             let kind = job.kind(Side::Target, &entry.key.group_kind)?;
             let copy = job.target.get(kind, &entry.key).await?;
             let waits = match &copy {
                 Some(copy) if pause::is_ours(&copy.meta, &job.move_id) => true,
-                // Without the annotation nothing here can unpause it, but it was not compared either.
+                // Nothing unpauses it. The user knows that it stays paused.
+                Some(copy)
+                    if job.is_named_to_unpause(&entry.key)
+                        && pausing::describe_pause_of_others(job, &copy.meta).is_some() =>
+                {
+                    false
+                }
+                // Without the annotation, only its name unpauses it. It was not compared either.
                 Some(copy) if entry.pausing == Pausing::Paused => {
                     pause::is_paused(copy).map_err(|error| Failure::Object(Side::Target, error))?
                 }
@@ -120,10 +135,7 @@ async fn find_unnamed(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure
         }
         .boxed()
     });
-    let mut unnamed: Vec<Key> =
-        side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect();
-    unnamed.sort_unstable();
-    Ok(unnamed)
+    Ok(side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect())
 }
 
 /// Checks, before anything is deleted, that every copy still exists with one of these marks. Copies that the target's

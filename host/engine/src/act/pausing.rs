@@ -27,12 +27,14 @@ use crate::act::requeue;
 use crate::base::events::{Event, Verb};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
+use crate::base::outcome::paused_cluster::PausedCluster;
 use crate::base::plugins::calls::{self, PatchAuthors};
 use crate::base::requests::parking::Parking;
 use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::base::requests::wait::{self, WantedObjects};
 use crate::base::requests::{MAX_ROUNDS, listing};
+use crate::check::recovered_clusters::find_left_paused;
 use crate::read::snapshot::Snapshot;
 
 /// Longest name of a field manager that is printed, in bytes.
@@ -393,7 +395,7 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
 }
 
 /// Describes the annotation that shows that another than this move paused a Cluster. A move pauses a Cluster in its spec.
-fn describe_pause_of_others(job: &Job, meta: &Meta) -> Option<String> {
+pub(crate) fn describe_pause_of_others(job: &Job, meta: &Meta) -> Option<String> {
     if pause::has_undo(meta) && !pause::is_ours(meta, &job.move_id) {
         return Some("another move paused it".to_owned());
     }
@@ -487,7 +489,7 @@ pub(crate) struct Undone {
     /// Number of objects that were unpaused.
     pub(crate) unpaused: usize,
     /// The Clusters of a recovered source that stay paused until they are named.
-    pub(crate) left_paused: Vec<Key>,
+    pub(crate) left_paused: Vec<PausedCluster>,
     /// The Clusters that are still paused because the annotation that undoes that is gone.
     pub(crate) undo_lost: Vec<Key>,
 }
@@ -497,7 +499,8 @@ type Named = (Arc<Kind>, Key);
 
 /// Undoes every change of this move in the source: on each object with its undo annotation, of the kinds and in the namespaces
 /// that the move touched. After a failure, the other objects are still unpaused. In a recovered source, a Cluster stays paused until
-/// the user names it. Until all Clusters are named, every other object except classes stays paused.
+/// the user names it, and longer if its control plane has a node without a Machine. While a Cluster stays paused, so does every other
+/// object except classes.
 pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
     let lists = listing::collections_in(kinds, &record.copied_namespaces).into_iter().map(
@@ -519,21 +522,22 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
             Err(failure) => drop(first_failure.get_or_insert(failure)),
         }
     }
-    let mut left_paused: Vec<Key> = Vec::new();
+    let mut left_paused: Vec<PausedCluster> = Vec::new();
     if record.is_recovered() {
         // A list that is missing may have Clusters.
         first_failure = match first_failure {
             Some(failure) => return Err(failure),
             none => none,
         };
-        let is_named = |(kind, key): &Named| is_cluster(&kind.group_kind) && job.is_named_to_unpause(key);
-        let unnamed = ours.iter().filter(|one| is_cluster(&one.0.group_kind) && !is_named(one));
-        left_paused.extend(unnamed.map(|(_, key)| key.clone()));
-        let UnnotedPauses { forgotten, by_others: _ } = find_unnoted_pauses(job, record).await?;
-        left_paused.extend(forgotten.into_iter().filter(|key| !job.is_named_to_unpause(key)));
-        left_paused.sort_unstable();
+        let clusters = ours.iter().filter(|(kind, _)| is_cluster(&kind.group_kind));
+        let mut waiting: Vec<Key> = clusters.map(|(_, key)| key.clone()).collect();
+        waiting.extend(find_unnoted_pauses(job, record).await?.forgotten);
+        left_paused = find_left_paused(job, Side::Source, record, waiting).boxed().await?;
         if !left_paused.is_empty() {
-            ours.retain(|one| is_cluster_class(&one.0.group_kind) || is_named(one));
+            ours.retain(|(kind, key)| match is_cluster(&kind.group_kind) {
+                true => !left_paused.iter().any(|paused| paused.cluster == *key),
+                false => is_cluster_class(&kind.group_kind),
+            });
         }
     }
     // Plugins' holds before the Cluster whose controllers would act on them, and classes before Clusters: see `live::unpause_copies`.
@@ -563,11 +567,14 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
             let UnnotedPauses { forgotten, by_others } = find_unnoted_pauses(job, record).await?;
             by_others.iter().for_each(|(key, shown)| report_paused_by_others(job, key, Side::Source, shown));
             for key in forgotten {
+                if left_paused.iter().any(|paused| paused.cluster == key) {
+                    continue;
+                }
                 let kind = job.kind(Side::Source, &key.group_kind)?;
                 if unpause_named(job, &job.source, kind, &key).await? {
                     job.report_object(Phase::Paused, Verb::Unpaused, &key, Side::Source);
                     count += 1;
-                } else if !left_paused.contains(&key) {
+                } else {
                     undo_lost.push(key);
                 }
             }

@@ -27,7 +27,8 @@ pub struct Setup {
     pub halter: Halter,
     /// Lets callers have other runs work while this one waits.
     pub parking: Parking,
-    /// Connects to workload clusters, which a restore compares with their Clusters. Runs that restore nothing have none.
+    /// Connects to workload clusters. A restore and a recovery compare their nodes with the Clusters. Other moves don't use it. Without it,
+    /// no Cluster is compared.
     pub workload_clusters: Option<Arc<dyn WorkloadClusters>>,
 }
 

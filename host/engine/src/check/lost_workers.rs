@@ -14,7 +14,7 @@ use pivot_core::{GroupKind, Key, Kind, Meta, Uid};
 
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
-use crate::base::outcome::restored_cluster::PausedCluster;
+use crate::base::outcome::paused_cluster::PausedCluster;
 use crate::base::requests::listing::{self, Listed};
 use crate::base::requests::side_by_side::EMPTY_LISTS;
 

@@ -169,7 +169,7 @@ impl<'a> Situation<'a> {
                 format!("the commit was not sent; unless another run has continued, {state}")
             }
             AdviceReason::LeftPaused(Side::Source) => {
-                "the source is authoritative and complete; Clusters that no command named are paused; nothing is in the target".to_owned()
+                "the source is authoritative and complete; the listed Clusters are paused; nothing is in the target".to_owned()
             }
             AdviceReason::LeftPaused(Side::Target) if SourceKind::from_record(record) == SourceKind::Files => {
                 "the files are as they were; the target has everything; the listed Clusters, and objects outside of Clusters, are paused \
@@ -177,7 +177,9 @@ impl<'a> Situation<'a> {
                     .to_owned()
             }
             AdviceReason::LeftPaused(Side::Target) => {
-                "the target has everything; Clusters that no command named are paused there; the source is complete, and paused by this move".to_owned()
+                "the target has everything; the listed Clusters, and objects outside of Clusters, are paused there; the source is \
+                 complete, and paused by this move"
+                    .to_owned()
             }
             AdviceReason::Undone => "the source was paused and is unpaused again; nothing is in the target".to_owned(),
             AdviceReason::NotUndone(trouble) => format!(

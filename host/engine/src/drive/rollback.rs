@@ -36,8 +36,8 @@ pub struct RolledBack {
 ///
 /// # Errors
 ///
-/// Fails if Clusters stay paused: the user didn't name them in a recovered source, or the annotation that undoes their pause is
-/// gone. The record stays, too.
+/// Fails if Clusters stay paused: the user didn't name them in a recovered source, their control plane has a node without a Machine, or
+/// the annotation that undoes their pause is gone. The record stays, too.
 pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack, Failure> {
     let record = &journal.record;
     let there = record.phase >= Phase::Copied && !job.target.end_kind.is_absent();
@@ -66,7 +66,11 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<Rolle
         }
     }
     match (left_paused.is_empty(), undo_lost.is_empty()) {
-        (false, _) => Err(Failure::LeftPaused { side: Side::Source, clusters: left_paused }),
+        (false, _) => Err(Failure::LeftPaused {
+            side: Side::Source,
+            clusters: left_paused,
+            compared: job.workload_clusters.is_some(),
+        }),
         (true, false) => Err(Failure::UndoLost { clusters: undo_lost }),
         (true, true) => Ok(RolledBack { removed, unpaused }),
     }

@@ -109,6 +109,8 @@ mod record_namespace;
 #[cfg(test)]
 mod recovered;
 #[cfg(test)]
+mod recovered_machines;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod replaced;

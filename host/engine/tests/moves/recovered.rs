@@ -64,9 +64,13 @@ pub(crate) fn is_paused(place: &MemoryPlace, cluster: &Key) -> bool {
     place.body(cluster).unwrap()["spec"]["paused"] == true
 }
 
+/// The Clusters that stay paused. Nothing compared them with their nodes.
 fn left_paused(stop: &Stop) -> (Side, Vec<Key>) {
     match &stop.failure {
-        Failure::LeftPaused { side, clusters } => (*side, clusters.clone()),
+        Failure::LeftPaused { side, clusters, compared: false } => {
+            assert!(clusters.iter().all(|paused| paused.reasons.is_empty() && paused.can_be_named), "{stop}");
+            (*side, clusters.iter().map(|paused| paused.cluster.clone()).collect())
+        }
         other => panic!("{other:?}"),
     }
 }

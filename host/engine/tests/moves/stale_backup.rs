@@ -58,14 +58,19 @@ impl Watcher for Warnings {
     }
 }
 
-/// A backup of a Cluster with two Machines.
-async fn backup(stage: Stage) -> tempfile::TempDir {
+/// Gives the two Machines of the source their provider IDs.
+pub(crate) fn provide_machines(stage: &Stage) {
     for name in ["m0", "m1"] {
         let provided = |body: &mut serde_json::Value| {
             body["spec"] = json!({"clusterName": "c", "providerID": format!("lab://{name}")});
         };
         stage.source.edit(&key(CLUSTERS, "Machine", name), provided).unwrap();
     }
+}
+
+/// A backup of a Cluster with two Machines.
+async fn backup(stage: Stage) -> tempfile::TempDir {
+    provide_machines(&stage);
     exported(&stage).await
 }
 

@@ -14,7 +14,7 @@ use pivot_core::plugins::hooks::{Finding, Hook, PluginFinding};
 use pivot_core::records::record::{Handover, Phase, Record};
 use pivot_engine::{
     AdviceReason, Failure, Halt, HeldObject, HookError, KnownFiles, KnownSides, Next, OneRecord,
-    OneSidedMove, Situation,
+    OneSidedMove, PausedCluster, Situation,
 };
 use pivot_places::PlaceError;
 
@@ -259,6 +259,13 @@ fn failures() -> String {
         object: object.map(Box::new),
         error: PlaceError::Forbidden("not for jane".into()),
     };
+    let differing_cluster = |can_be_named, can_be_dropped| PausedCluster {
+        cluster: capi("Cluster", "edge"),
+        reasons: vec!["no node has the provider ID of Machine ns/m".into(), "another".into()],
+        can_be_named,
+        can_be_dropped,
+    };
+    let equal_cluster = || PausedCluster { reasons: Vec::new(), ..differing_cluster(true, false) };
     let lost = lost().map(|one_sided| Failure::OneSidedMove { move_id: "1234".into(), one_sided });
     let all: Vec<Failure> = [
         Failure::Refused(vec![refusal("m-0")]),
@@ -325,17 +332,13 @@ fn failures() -> String {
             proof: "the target says that move 1234 ended at noon".into(),
             clusters: vec![capi("Cluster", "edge")],
         },
-        Failure::LeftPaused { side: Side::Source, clusters: vec![capi("Cluster", "edge")] },
-        Failure::RestoreDiffers(
-            [true, false]
-                .map(|can_be_named| pivot_engine::PausedCluster {
-                    cluster: capi("Cluster", "edge"),
-                    reasons: vec!["no node has the provider ID of Machine ns/m".into(), "another".into()],
-                    can_be_named,
-                    can_be_dropped: can_be_named,
-                })
-                .into(),
-        ),
+        Failure::LeftPaused {
+            side: Side::Source,
+            clusters: vec![differing_cluster(true, false), differing_cluster(false, false), equal_cluster()],
+            compared: true,
+        },
+        Failure::LeftPaused { side: Side::Target, clusters: vec![equal_cluster()], compared: false },
+        Failure::RestoreDiffers(vec![differing_cluster(true, true), differing_cluster(false, false)]),
         Failure::UndoLost { clusters: vec![capi("Cluster", "edge")] },
         Failure::Unsettled(vec![HeldObject { object: machine(), why: "it keeps changing".into() }]),
         Failure::Bug("no step 7".into()),

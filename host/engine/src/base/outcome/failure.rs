@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::base::events::Awaited;
 use crate::base::outcome::one_sided::OneSidedMove;
-use crate::base::outcome::restored_cluster::PausedCluster;
+use crate::base::outcome::paused_cluster::PausedCluster;
 use crate::base::plugins::hooks::HookError;
 use crate::base::requests::halt::Halt;
 
@@ -232,12 +232,14 @@ pub enum Failure {
         /// The Clusters.
         clusters: Vec<Key>,
     },
-    /// The source was recovered, and these Clusters stay paused until they are named.
+    /// The move was recovered, and these Clusters stay paused until they are named.
     LeftPaused {
         /// On which side.
         side: Side,
-        /// The Clusters, by their names in the source.
-        clusters: Vec<Key>,
+        /// The Clusters. If they were compared with their nodes, a Cluster without reasons has no difference.
+        clusters: Vec<PausedCluster>,
+        /// True if the Clusters were compared with their nodes.
+        compared: bool,
     },
     /// The backup was restored, and these Clusters stay paused: their machines may have changed since.
     RestoreDiffers(Vec<PausedCluster>),
@@ -312,18 +314,21 @@ impl Failure {
                 let head = "nothing is deleted, because the target's controllers have not taken over:";
                 list_items(head, Awaited::lines(what, names), most)
             }
-            Self::LeftPaused { side, clusters } => {
+            Self::LeftPaused { side, clusters, compared } => {
                 let head = format!(
-                    "no command named these Clusters, so that they are still paused in the {side}; the target may have changed their machines:"
+                    "these Clusters are still paused in the {side}, because the target may have changed their machines:"
                 );
-                list_items(&head, clusters.iter().map(ToString::to_string).collect(), most)
+                let line = |paused: &PausedCluster| match paused.reasons.is_empty() {
+                    true if *compared => format!("{}: no difference from its nodes", paused.cluster),
+                    true => paused.cluster.to_string(),
+                    false => paused.describe(),
+                };
+                list_items(&head, clusters.iter().map(line).collect(), most)
             }
             Self::RestoreDiffers(clusters) => {
                 let head = "the copies are in the target, and these Clusters stay paused there, because their machines may have \
                             changed since the backup:";
-                let line =
-                    |paused: &PausedCluster| format!("{}: {}", paused.cluster, paused.reasons.join("; "));
-                list_items(head, clusters.iter().map(line).collect(), most)
+                list_items(head, clusters.iter().map(PausedCluster::describe).collect(), most)
             }
             Self::UndoLost { clusters } => {
                 let head = "these Clusters are still paused in the source, without the annotation that undoes a pause of the move: \

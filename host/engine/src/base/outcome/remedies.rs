@@ -8,19 +8,32 @@ use pivot_core::plugins::hooks::Hook;
 
 use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::one_sided::OneSidedMove;
-use crate::base::outcome::restored_cluster::PausedCluster;
+use crate::base::outcome::paused_cluster::PausedCluster;
 
 /// Remedy for Clusters that run in the target without the mark of their move.
 const EXPLAIN_UNMARKED: &str = "find out which tool made these Clusters, or removed the mark. Compare all that belongs to them with the source. \
                                 Restore neither side from a backup";
 
-/// Remedy for restored Clusters that differ from their nodes.
-const CORRECT_COPIES: &str =
-    "correct the paused copies, or make the nodes readable, and resume: each Cluster is compared again";
-/// Remedy for a restored control plane with a node that the backup doesn't know.
-const EXPLAIN_CONTROL_PLANE: &str = "a control plane with a node without a Machine stays paused: its provider would remove that member of etcd. \
-                                     To end the restore without this Cluster, remove its annotation pivot-host.io/undo: it stays paused. \
-                                     Then restore this Cluster alone from a backup that has the Machine";
+/// Remedies for Clusters that stay paused until they are compared with their nodes.
+struct DifferenceRemedies {
+    correct: &'static str,
+    /// For a control plane with a node without a Machine.
+    explain_control_plane: &'static str,
+}
+
+const OF_RESTORES: DifferenceRemedies = DifferenceRemedies {
+    correct: "correct the paused copies, or make the nodes readable, and resume: each Cluster is compared again",
+    explain_control_plane: "a control plane with a node without a Machine stays paused: its provider would remove that member of etcd. \
+                            To end the restore without this Cluster, remove its annotation pivot-host.io/undo: it stays paused. \
+                            Then restore this Cluster alone from a backup that has the Machine",
+};
+
+const OF_RECOVERIES: DifferenceRemedies = DifferenceRemedies {
+    correct: "correct the paused Clusters that differ, or make their nodes readable, and repeat the command: each Cluster is compared again",
+    explain_control_plane: "a control plane with a node without a Machine stays paused, also if a command names it: its provider would remove \
+                            that member of etcd. To end the move while this Cluster stays paused, replace its annotation pivot-host.io/undo \
+                            by cluster.x-k8s.io/paused, and name it",
+};
 
 /// Returns alternative remedies for a failure.
 pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
@@ -84,12 +97,8 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
         (Failure::OneSidedMove { one_sided: OneSidedMove::PausedAgain(_), .. }, _) => {
             vec![Remedy::RollBackLostUndo]
         }
-        (Failure::LeftPaused { clusters, .. }, _) => clusters
-            .first()
-            .map(|cluster| Remedy::NameComparedCluster { cluster: cluster.clone() })
-            .into_iter()
-            .collect(),
-        (Failure::RestoreDiffers(clusters), _) => remedies_for_restore(clusters),
+        (Failure::LeftPaused { clusters, .. }, _) => remedies_for_differences(clusters, &OF_RECOVERIES),
+        (Failure::RestoreDiffers(clusters), _) => remedies_for_differences(clusters, &OF_RESTORES),
         (Failure::UndoLost { clusters }, _) => clusters
             .first()
             .map(|cluster| Remedy::NameClusterToUnpause { cluster: cluster.clone() })
@@ -104,14 +113,19 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     }
 }
 
-fn remedies_for_restore(clusters: &[PausedCluster]) -> Vec<Remedy> {
-    let mut remedies = vec![CORRECT_COPIES.into()];
+fn remedies_for_differences(clusters: &[PausedCluster], words: &DifferenceRemedies) -> Vec<Remedy> {
+    let mut remedies = Vec::new();
+    if clusters.iter().any(|cluster| !cluster.reasons.is_empty()) {
+        remedies.push(words.correct.into());
+    }
     if clusters.iter().any(|cluster| !cluster.can_be_named) {
-        remedies.push(EXPLAIN_CONTROL_PLANE.into());
+        remedies.push(words.explain_control_plane.into());
     }
     let dropped = clusters.iter().find(|cluster| cluster.can_be_dropped);
     remedies.extend(dropped.map(|paused| Remedy::DropLostWorkers { cluster: paused.cluster.clone() }));
-    let named = clusters.iter().find(|cluster| cluster.can_be_named);
+    let nameable = clusters.iter().filter(|cluster| cluster.can_be_named);
+    // A Cluster without a difference comes first.
+    let named = nameable.min_by_key(|cluster| !cluster.reasons.is_empty());
     remedies.extend(named.map(|named| Remedy::NameComparedCluster { cluster: named.cluster.clone() }));
     remedies
 }

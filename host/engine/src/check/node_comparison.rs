@@ -1,0 +1,128 @@
+//! Compares Clusters of one side with the nodes of their workload clusters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::FutureExt;
+use pivot_core::describe::{ComparedCluster, NodeDifferences, find_control_plane, find_provider_ids};
+use pivot_core::discovery::implicit_links::{is_cluster, kubeconfig_of};
+use pivot_core::{Key, Object, Side};
+use pivot_places::PlaceError;
+
+use crate::base::job::Job;
+use crate::base::outcome::failure::Failure;
+use crate::base::outcome::paused_cluster::PausedCluster;
+use crate::base::requests::listing::Collection;
+use crate::base::requests::side::Handle;
+use crate::base::requests::side_by_side::{self, LISTS, Work};
+use crate::base::workload_clusters::WorkloadClusters;
+use crate::check::lost_workers::ComparedWorkers;
+
+/// Objects of Clusters, by namespace.
+pub(super) type ByNamespace = BTreeMap<Option<String>, Vec<Object>>;
+
+/// Reads further objects of Clusters from a side, and the nodes of their workload clusters.
+pub(super) struct NodeComparison<'a> {
+    pub(super) job: &'a Job,
+    pub(super) side: Side,
+    pub(super) workloads: &'a dyn WorkloadClusters,
+}
+
+/// Reads all objects of kinds and namespaces of a side.
+pub(super) async fn read_objects(handle: &Handle, wanted: Vec<Collection>) -> Result<ByNamespace, Failure> {
+    let lists = wanted.into_iter().map(|(kind, namespace)| -> Work<'_, (Option<String>, Vec<Object>)> {
+        async move {
+            let listed = handle.list(&kind, namespace.as_deref()).await?;
+            Ok((namespace, listed.objects))
+        }
+        .boxed()
+    });
+    let mut objects = ByNamespace::new();
+    for (namespace, listed) in side_by_side::try_all(LISTS, lists.collect()).await? {
+        objects.entry(namespace).or_default().extend(listed);
+    }
+    Ok(objects)
+}
+
+/// A Cluster, and the objects of its namespace.
+pub(super) type InNamespace<'a> = (&'a [Object], &'a Object);
+
+/// Returns some of the Clusters.
+pub(super) fn select_clusters(
+    objects: &ByNamespace,
+    is_wanted: impl Fn(&Object) -> Result<bool, Failure>,
+) -> Result<Vec<InNamespace<'_>>, Failure> {
+    let mut selected = Vec::new();
+    for of_namespace in objects.values() {
+        for cluster in of_namespace.iter().filter(|object| is_cluster(&object.kind.group_kind)) {
+            if is_wanted(cluster)? {
+                selected.push((of_namespace.as_slice(), cluster));
+            }
+        }
+    }
+    Ok(selected)
+}
+
+impl NodeComparison<'_> {
+    /// Compares Clusters with their nodes. Returns the Clusters that differ, sorted by key. `all` are the objects of the side.
+    pub(super) async fn compare_all(
+        &self,
+        all: &ByNamespace,
+        clusters: Vec<InNamespace<'_>>,
+    ) -> Result<Vec<ComparedWorkers>, Failure> {
+        let ids: BTreeSet<String> = all.values().flat_map(|objects| find_provider_ids(objects)).collect();
+        let looks = clusters.into_iter().map(|(objects, cluster)| -> Work<'_, Option<ComparedWorkers>> {
+            self.compare(objects, &ids, cluster).boxed()
+        });
+        let compared = side_by_side::try_all(LISTS, looks.collect()).await?;
+        let mut differing: Vec<ComparedWorkers> = compared.into_iter().flatten().collect();
+        differing.sort_by(|one, other| one.paused.cluster.cmp(&other.paused.cluster));
+        Ok(differing)
+    }
+
+    /// Compares a Cluster with its nodes. Returns nothing if there is no difference.
+    async fn compare(
+        &self,
+        objects: &[Object],
+        known_ids: &BTreeSet<String>,
+        cluster: &Object,
+    ) -> Result<Option<ComparedWorkers>, Failure> {
+        let key = cluster.key();
+        let stays = |reasons: Vec<String>, can_be_named: bool, lost| {
+            let cluster = key.clone();
+            let paused = PausedCluster { cluster, reasons, can_be_named, can_be_dropped: false };
+            Ok(Some(ComparedWorkers { paused, lost }))
+        };
+        let unread = || Err("its nodes can't be read".to_owned());
+        let secret = kubeconfig_of(&key);
+        let Some(kubeconfig) = self.get(&secret).await? else {
+            return stays(vec![format!("its nodes can't be read without {secret}")], true, unread());
+        };
+        let nodes = match self.workloads.list_nodes(kubeconfig).await {
+            Ok(nodes) => nodes,
+            Err(reason) => return stays(vec![format!("its nodes can't be read: {reason}")], true, unread()),
+        };
+        let control_plane = match find_control_plane(cluster) {
+            Some(reference) => self.get(&reference).await?,
+            None => None,
+        };
+        let control_plane = control_plane.as_ref();
+        let compared = ComparedCluster { cluster: &key, objects, control_plane, known_ids };
+        let found: NodeDifferences = compared.compare_with_nodes(&nodes);
+        match found.is_empty() {
+            true => Ok(None),
+            false => {
+                stays(found.lines(), !found.has_unknown_control_plane(), compared.find_lost_workers(&found))
+            }
+        }
+    }
+
+    /// Reads an object. An object counts as missing if the side doesn't serve its kind. It does, too, if no object of its kind moves,
+    /// so that the user needs no permission for it.
+    async fn get(&self, key: &Key) -> Result<Option<Object>, Failure> {
+        let Some(kind) = self.job.kinds.get(self.side).get(&key.group_kind) else { return Ok(None) };
+        match self.job.handle(self.side).get(kind, key).await {
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A recovered move whose target may have changed machines before it was lost: Clusters are compared with their nodes.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pivot_core::messages::remedy::Remedy;
+use pivot_core::objects::names;
+use pivot_core::{Key, Object, Side};
+use pivot_engine::{Failure, PausedCluster, Setup, Stop, WorkloadClusters};
+use pivot_memory::MemoryPlace;
+use serde_json::json;
+
+use crate::crash::{at_every_write, nothing_of_ours};
+use crate::recovered::{Lost, is_paused, lose, other, recovering, two_clusters};
+use crate::restored::cluster;
+use crate::run;
+use crate::stage::{INFRA, Stage, key, picture, under_way};
+use crate::stale_backup::{Nodes, provide_machines};
+use crate::trouble::half_committed;
+
+/// The two ways to recover, and the side whose Clusters are unpaused.
+const SIDES: [Side; 2] = [Side::Source, Side::Target];
+
+fn equal_nodes() -> Arc<Nodes> {
+    Nodes::with_names(&["m0", "m1"])
+}
+
+/// The lost target added a Machine to the control plane.
+fn with_unknown_member() -> Arc<Nodes> {
+    Nodes::with_names(&["m0", "m1", "cp"])
+}
+
+async fn lose_machines() -> Stage {
+    let stage = lose(Lost::BeforeCopy).await;
+    provide_machines(&stage);
+    stage
+}
+
+fn get_place(stage: &Stage, side: Side) -> &MemoryPlace {
+    match side {
+        Side::Source => &stage.source,
+        Side::Target => &stage.target,
+    }
+}
+
+/// Rolls back, or copies again.
+async fn recover(stage: &Stage, side: Side, nodes: &Arc<Nodes>, named: &[&Key]) -> Result<(), Stop> {
+    let mut with = recovering(stage, named);
+    with.setup.workload_clusters = Some(nodes.clone());
+    match side {
+        Side::Source => run::rollback(with).await.map(drop),
+        Side::Target => run::resume(with).await.map(drop),
+    }
+}
+
+fn left_paused(stop: &Stop, side: Side) -> &[PausedCluster] {
+    match &stop.failure {
+        Failure::LeftPaused { side: on, clusters, compared: true } if *on == side => clusters,
+        other => panic!("{other:?}"),
+    }
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn recovered_clusters_are_listed_with_differences() {
+    let unreadable = "its nodes can't be read without Secret ns/d-kubeconfig";
+    for side in SIDES {
+        for (nodes, reasons, first) in [
+            (equal_nodes(), vec![], cluster()),
+            (Nodes::with_names(&["m0"]), vec!["no node has the provider ID of Machine ns/m1"], cluster()),
+            (Nodes::silent(), vec!["its nodes can't be read: no route to host"], cluster()),
+            (with_unknown_member(), vec!["nodes of the control plane without a Machine: cp"], other()),
+        ] {
+            let at = format!("{side} {reasons:?}");
+            let stage = lose_machines().await;
+            let stop = recover(&stage, side, &nodes, &[]).await.unwrap_err();
+            let paused_cluster = |cluster, reasons: &[&str], can_be_named| PausedCluster {
+                cluster,
+                reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+                can_be_named,
+                can_be_dropped: false,
+            };
+            let expected = [
+                paused_cluster(cluster(), &reasons, first == cluster()),
+                paused_cluster(other(), &[unreadable], true),
+            ];
+            assert_eq!(left_paused(&stop, side), expected, "{at}");
+            let line = match reasons.first() {
+                None => "Cluster ns/c: no difference from its nodes".to_owned(),
+                Some(reason) => format!("Cluster ns/c: {reason}"),
+            };
+            assert!(stop.to_string().contains(&line), "{at}: {stop}");
+            assert_eq!(stop.remedies().last(), Some(&Remedy::NameComparedCluster { cluster: first }), "{at}");
+            assert!(is_paused(get_place(&stage, side), &cluster()), "{at}");
+            assert!(is_paused(get_place(&stage, side), &other()), "{at}");
+        }
+    }
+}
+
+/// Clusters that only differ in their workers run, because the user decided that.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn named_clusters_wait_while_etcd_is_in_danger() {
+    for side in SIDES {
+        for nodes in [Nodes::with_names(&["m0"]), Nodes::with_names(&["m0", "m1", "m2"]), Nodes::silent()] {
+            let stage = lose_machines().await;
+            recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap();
+            assert!(!is_paused(get_place(&stage, side), &cluster()), "{side}");
+            assert!(under_way(stage.setup()).await.is_none(), "{side}");
+        }
+        let stage = lose_machines().await;
+        for _ in 0..2 {
+            let named = [&cluster(), &other()];
+            let stop = recover(&stage, side, &with_unknown_member(), &named).await.unwrap_err();
+            let [paused] = left_paused(&stop, side) else { panic!("{side}: {stop}") };
+            assert_eq!((&paused.cluster, paused.can_be_named), (&cluster(), false), "{side}: {stop}");
+            let offers_name = |remedy: &Remedy| matches!(remedy, Remedy::NameComparedCluster { .. });
+            assert!(!stop.remedies().iter().any(offers_name), "{side}: {:?}", stop.remedies());
+            let there = get_place(&stage, side);
+            assert!(is_paused(there, &cluster()) && !is_paused(there, &other()), "{side}");
+            let pool = there.body(&key(INFRA, "Pool", "p")).unwrap();
+            assert!(pool.to_string().contains(names::UNDO), "{side}: it may serve any Cluster: {pool}");
+            assert!(stage.source.body(&cluster()).is_some(), "{side}");
+        }
+        recover(&stage, side, &equal_nodes(), &[&cluster()]).await.unwrap();
+        assert!(!is_paused(get_place(&stage, side), &cluster()), "{side}");
+        assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{side}");
+    }
+}
+
+// proves: I10, I14
+#[tokio::test(start_paused = true)]
+async fn killed_recoveries_unpause_no_endangered_cluster() {
+    let whole = two_clusters();
+    provide_machines(&whole);
+    let untouched = picture(&whole.source);
+    run::start(whole.setup()).await.unwrap();
+    let (source, target) = (picture(&whole.source), picture(&whole.target));
+    let (nodes, named) = (with_unknown_member(), [&cluster(), &other()]);
+    for side in SIDES {
+        let deaths = at_every_write(
+            async || (lose_machines().await, ()),
+            async |stage, ()| drop(recover(stage, side, &nodes, &named).await),
+            async |stage, (), at| {
+                let is_awake =
+                    |place: &MemoryPlace| place.body(&cluster()).is_some() && !is_paused(place, &cluster());
+                assert!(!is_awake(&stage.source) && !is_awake(&stage.target), "{side}: {at}");
+                let stop = recover(stage, side, &nodes, &named).await.unwrap_err();
+                let [paused] = left_paused(&stop, side) else { panic!("{side}: {at}: {stop}") };
+                assert_eq!(paused.cluster, cluster(), "{side}: {at}");
+                assert!(is_paused(get_place(stage, side), &cluster()), "{side}: {at}");
+                recover(stage, side, &equal_nodes(), &named).await.unwrap();
+                match side {
+                    Side::Source => {
+                        assert_eq!(picture(&stage.source), untouched, "{at}");
+                        assert!(picture(&stage.target).is_empty(), "{at}");
+                    }
+                    Side::Target => {
+                        assert_eq!(picture(&stage.source), source, "{at}");
+                        assert_eq!(picture(&stage.target), target, "{at}");
+                    }
+                }
+                assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{side}: {at}");
+            },
+        )
+        .await;
+        assert!(deaths > 8, "{side}: {deaths}");
+    }
+}
+
+/// A way to end a recovery although nothing corrects the Cluster.
+#[tokio::test(start_paused = true)]
+async fn recoveries_end_with_clusters_that_users_pause() {
+    for side in SIDES {
+        let stage = lose_machines().await;
+        let nodes = with_unknown_member();
+        recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap_err();
+        let keep_paused = |body: &mut serde_json::Value| {
+            let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
+            annotations.remove(names::UNDO).unwrap();
+            annotations.insert(names::PAUSED.to_owned(), json!(""));
+        };
+        get_place(&stage, side).edit(&cluster(), keep_paused).unwrap();
+        recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap();
+        assert!(is_paused(get_place(&stage, side), &cluster()), "{side}");
+        assert!(under_way(stage.setup()).await.is_none(), "{side}");
+        assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{side}");
+    }
+}
+
+/// Fails the test if it is asked for nodes.
+struct Unasked;
+
+#[async_trait]
+impl WorkloadClusters for Unasked {
+    async fn list_nodes(&self, kubeconfig: Object) -> Result<Vec<Object>, String> {
+        panic!("{} was used", kubeconfig.key())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ordinary_moves_read_no_nodes() {
+    let setup = |stage: &Stage| Setup { workload_clusters: Some(Arc::new(Unasked)), ..stage.setup() };
+    let stage = two_clusters();
+    run::start(setup(&stage)).await.unwrap();
+    let stage = half_committed(two_clusters()).await;
+    run::rollback(setup(&stage)).await.unwrap();
+    assert!(!is_paused(&stage.source, &cluster()));
+}
