@@ -539,7 +539,7 @@ impl<'a> Command<'a> {
         let named = several || one.record.is_of_files();
         let into_directory = self.choices.connection.to_files.to_directory.is_some();
         let move_id = Some(one.record.move_id.as_str()).filter(|_| named);
-        let about = About { move_id, committed: one.record.phase.is_committed(), ..About::default() };
+        let about = About::new(move_id, one.record.phase.is_committed());
         self.command_lines(Situation::from_status(one, silent, into_directory).next(), about)
     }
 

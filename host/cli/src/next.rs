@@ -23,6 +23,10 @@ pub(crate) struct Commands {
     program: String,
     /// The command line of this run, for a move without a record.
     again: Vec<String>,
+    /// Words of this run's command, as reports name it.
+    command: &'static str,
+    /// The flags of this run that name Clusters.
+    cluster_flags: Vec<String>,
     /// The flags that name the two sides, except for a workload cluster.
     both: Vec<String>,
     /// The workload cluster that is the target.
@@ -54,33 +58,44 @@ pub(crate) struct About<'a> {
     /// The move, if several may be under way.
     pub(crate) move_id: Option<&'a str>,
     pub(crate) committed: bool,
-    /// True if Clusters of a recovered move stay paused.
-    pub(crate) is_recovered: bool,
-    /// The first Cluster that a command can name to unpause it. If the Clusters were compared with their nodes, it has no difference.
-    pub(crate) unnamed: Option<&'a Key>,
+    /// The Clusters that the command names.
+    clusters: ClustersToName<'a>,
+}
+
+/// The Clusters that a suggested command names.
+#[derive(Clone, Copy, Debug, Default)]
+enum ClustersToName<'a> {
+    /// The Clusters that this run named, if the command has the same verb: the run stopped on its way.
+    #[default]
+    SameAgain,
+    /// One of the Clusters that stay paused until a command names them. Users compare the machines of each Cluster before they name it, so
+    /// that a suggested command names no other, and no Cluster that differs from its nodes.
+    StillPaused(Option<&'a Key>),
+    /// None: the names were wrong, or users decide about each listed Cluster again.
+    None,
 }
 
 impl<'a> About<'a> {
-    /// The move that stopped.
-    pub(crate) fn of_stop(stop: &'a Stop) -> Self {
-        let unnamed = match &stop.failure {
-            Failure::LeftPaused { clusters, .. } => {
-                clusters.iter().find(|paused| paused.reasons.is_empty()).map(|paused| &paused.cluster)
-            }
-            Failure::UndoLost { clusters } => clusters.first(),
-            _ => None,
-        };
-        let committed = stop.phase.is_some_and(Phase::is_committed);
-        let is_recovered = matches!(stop.failure, Failure::LeftPaused { .. });
-        Self { move_id: stop.move_id.as_deref(), committed, is_recovered, unnamed }
+    /// Describes a move by its record.
+    pub(crate) fn new(move_id: Option<&'a str>, committed: bool) -> Self {
+        Self { move_id, committed, ..Self::default() }
     }
 
-    /// The flag that names one Cluster that stays paused, for a command that takes it. Users compare the machines of each Cluster
-    /// before they name it, so that a proposed command names no other.
-    fn unpause_flags(&self, words: &[&str]) -> Vec<String> {
-        let takes_names = words.first().is_some_and(|verb| ["resume", "rollback"].contains(verb));
-        let named = self.unnamed.filter(|_| takes_names);
-        named.map(|key| flag_words("--unpause", &ClusterName::from_key(key).to_string())).unwrap_or_default()
+    /// The move that stopped.
+    pub(crate) fn of_stop(stop: &'a Stop) -> Self {
+        let clusters = match &stop.failure {
+            Failure::LeftPaused { clusters, .. } => {
+                let equal = clusters.iter().find(|paused| paused.reasons.is_empty());
+                ClustersToName::StillPaused(equal.map(|paused| &paused.cluster))
+            }
+            Failure::UndoLost { clusters } => ClustersToName::StillPaused(clusters.first()),
+            Failure::RestoreDiffers(_) | Failure::Declined(_) | Failure::NoCluster { .. } => {
+                ClustersToName::None
+            }
+            _ => ClustersToName::SameAgain,
+        };
+        let committed = stop.phase.is_some_and(Phase::is_committed);
+        Self { move_id: stop.move_id.as_deref(), committed, clusters }
     }
 }
 
@@ -109,6 +124,8 @@ impl Commands {
         Self {
             program: program.to_owned(),
             again: again.to_vec(),
+            command: choices.command,
+            cluster_flags: choices.cluster_flags.clone(),
             both: side_flags(connection),
             workload: workload.map(|typed| Workload { typed, found: OnceLock::new() }),
             added: add
@@ -187,16 +204,28 @@ impl Commands {
             _ => Vec::new(),
         };
         let mut going_on: Vec<&str> = going_on.into_iter().map(String::as_str).collect();
-        let unpause = about.unpause_flags(words);
-        if about.is_recovered {
-            // The danger was accepted: only the names are missing.
+        if let ClustersToName::StillPaused(_) = about.clusters {
+            // The move is recovered: only the names are missing.
             drop_risk(&mut going_on, Risk::WorldChanged);
         }
-        let going_on = going_on.into_iter().chain(unpause.iter().map(String::as_str));
+        let clusters = self.name_clusters(words, about.clusters);
+        let going_on = going_on.into_iter().chain(clusters.iter().map(String::as_str));
         let which = about.move_id.filter(|_| next != Next::Status);
         let workload = self.workload.as_ref().map(|workload| ["--to-workload", workload.name()]);
         let both = self.both.iter().map(String::as_str).chain(workload.into_iter().flatten());
         Some(self.join_words(words.iter().copied().chain(both).chain(going_on).chain(which)))
+    }
+
+    /// Returns the flags that name Clusters, for a command that takes them.
+    fn name_clusters(&self, words: &[&str], clusters: ClustersToName<'_>) -> Vec<String> {
+        let verb = words.first().copied().unwrap_or_default();
+        match clusters {
+            ClustersToName::SameAgain if verb == self.command => self.cluster_flags.clone(),
+            ClustersToName::StillPaused(Some(first)) if ["resume", "rollback"].contains(&verb) => {
+                flag_words("--unpause", &ClusterName::from_key(first).to_string())
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the line that carries out the plan of this run, or the file that it was saved in.
@@ -345,7 +374,7 @@ pub(crate) mod tests {
     use std::process::Command;
 
     use pivot_core::GroupKind;
-    use pivot_engine::{Exit, PausedCluster};
+    use pivot_engine::{Counts, Exit, Halt, PausedCluster};
 
     use super::*;
 
@@ -361,7 +390,7 @@ pub(crate) mod tests {
     ];
 
     const OF_ONE: About<'_> =
-        About { move_id: Some("1234"), committed: false, is_recovered: false, unnamed: None };
+        About { move_id: Some("1234"), committed: false, clusters: ClustersToName::SameAgain };
 
     /// Fails to compile when a variant is added: [`ALL`] needs it, too.
     fn place(next: Next) -> usize {
@@ -409,7 +438,7 @@ pub(crate) mod tests {
     }
 
     /// Runs of every verb, between all sorts of ends.
-    const RUNS: [&[&str]; 40] = [
+    const RUNS: [&[&str]; 41] = [
         &["plan"],
         &["plan", "--kubeconfig", "a b/it's", "-n", "ns"],
         &["plan", "--from-directory", "d"],
@@ -485,6 +514,7 @@ pub(crate) mod tests {
         &["status", "--kubeconfig", "a", "--to-kubeconfig", "b"],
         &["resume", "--kubeconfig", "a", "--to-kubeconfig", "b", "--accept", "plugins-changed", "m"],
         &["resume", "--without-source", "--to-kubeconfig", "b", "--accept", "takeover-unchecked"],
+        &["resume", "--from-directory", "d", "--to-kubeconfig", "b", "--drop", "ns/c", "--unpause", "ns/d"],
         &["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b"],
         &["rollback", "--without-target", "--kubeconfig", "a", "--to-as", "j"],
         &["rollback", "--without-source", "--to-kubeconfig", "b"],
@@ -728,6 +758,12 @@ pub(crate) mod tests {
         Key::new(GroupKind::new("cluster.x-k8s.io", "Cluster"), Some("ns"), name)
     }
 
+    fn stop(failure: Failure, next: Next) -> Stop {
+        let (move_id, phase) = (Some("1234".to_owned()), Some(Phase::Live));
+        let (exit, state, times, done) = (Exit::PastCommit, String::new(), Vec::new(), Counts::default());
+        Stop { failure, phase, exit, state, next: vec![next], move_id, times, done }
+    }
+
     #[test]
     fn commands_name_no_differing_cluster() {
         let paused_cluster = |name: &str, reasons: &[&str]| PausedCluster {
@@ -736,26 +772,23 @@ pub(crate) mod tests {
             can_be_named: true,
             can_be_dropped: false,
         };
-        let stop = |clusters: Vec<PausedCluster>| Stop {
-            failure: Failure::LeftPaused { side: Side::Source, clusters, compared: true },
-            phase: None,
-            exit: Exit::PartWay,
-            state: String::new(),
-            next: Vec::new(),
-            move_id: None,
-            times: Vec::new(),
-            done: Default::default(),
+        let line = |clusters| {
+            let failure = Failure::LeftPaused { side: Side::Source, clusters, compared: true };
+            let stop = stop(failure, Next::Rollback);
+            let run = ["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b"];
+            commands(&run).0.command_line(Next::Rollback, About::of_stop(&stop)).unwrap()
         };
         let differing = paused_cluster("a", &["no provider ID yet: Machine ns/m"]);
-        let equal_too = stop(vec![differing.clone(), paused_cluster("b", &[])]);
-        assert_eq!(About::of_stop(&equal_too).unnamed, Some(&cluster("b")));
-        assert_eq!(About::of_stop(&stop(vec![differing])).unnamed, None);
+        let rollback = "pivot-host rollback --kubeconfig a --to-kubeconfig b";
+        let equal_too = vec![differing.clone(), paused_cluster("b", &[])];
+        assert_eq!(line(equal_too), format!("{rollback} --unpause ns/b 1234"));
+        assert_eq!(line(vec![differing]), format!("{rollback} 1234"));
     }
 
     #[test]
     fn commands_name_the_clusters_that_stay_paused() {
         let cluster = cluster("a");
-        let about = About { is_recovered: true, unnamed: Some(&cluster), ..OF_ONE };
+        let about = About { clusters: ClustersToName::StillPaused(Some(&cluster)), ..OF_ONE };
         let run =
             ["resume", "--to-kubeconfig", "b", "--accept", "takeover-unchecked", "--accept", "world-changed"];
         let line = |next| commands(&run).0.command_line(next, about).unwrap();
@@ -773,6 +806,37 @@ pub(crate) mod tests {
             };
             assert_eq!(named.len(), 1);
         }
+    }
+
+    #[test]
+    fn stopped_runs_name_their_clusters_again() {
+        let line = |run: &[&str], failure, next| {
+            commands(run).0.command_line(next, About::of_stop(&stop(failure, next))).unwrap()
+        };
+        let resume = "pivot-host resume --from-directory d --to-kubeconfig b";
+        let run = "resume --from-directory d --to-kubeconfig b --drop ns/b --unpause ns/a --drop ns/c";
+        let run: Vec<&str> = run.split(' ').collect();
+        let named = format!("{resume} --unpause ns/a --drop ns/b --drop ns/c");
+        for halt in [Halt::Signal(2), Halt::LeaseLost("another run has it".into())] {
+            assert_eq!(line(&run, Failure::Halted(halt), Next::Resume), format!("{named} 1234"));
+        }
+        // The user did not wait for a stop.
+        let at_once = commands(&run).0.command_line(Next::Resume, About::default());
+        assert_eq!(at_once, Some(named.clone()));
+        let Task::Resume(_, again) = typed(&by_a_shell(&named)) else { panic!("{named}") };
+        assert_eq!((again.unpause.len(), again.drop.len()), (1, 2));
+        let unknown = || Failure::NoCluster { named: "ns/b".into(), there: Vec::new() };
+        let differs = || Failure::RestoreDiffers(Vec::new());
+        for failure in [differs(), Failure::Declined("no backup".into()), unknown()] {
+            assert_eq!(line(&run, failure, Next::Resume), format!("{resume} 1234"));
+        }
+        let rollback = "pivot-host rollback --kubeconfig a --to-kubeconfig b --unpause ns/a";
+        let run = ["rollback", "--kubeconfig", "a", "--to-kubeconfig", "b", "--unpause", "ns/a"];
+        let killed = || Failure::Halted(Halt::Signal(2));
+        assert_eq!(line(&run, killed(), Next::Rollback), format!("{rollback} 1234"));
+        // Another verb unpauses other Clusters of these names.
+        let resume = "pivot-host resume --kubeconfig a --to-kubeconfig b 1234";
+        assert_eq!(line(&run, killed(), Next::Resume), resume);
     }
 
     #[test]

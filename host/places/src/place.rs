@@ -404,9 +404,11 @@ pub trait Place: Send + Sync + 'static {
         Err(lacks_exact_lists(self.label()))
     }
 
-    /// Returns the objects that have changed since this place listed them first. Only a place that remembers its lists has any.
+    /// Returns the objects that have changed since this place listed them first. A place that remembers no lists can't tell, and neither
+    /// can a wrapper that doesn't forward the call.
     async fn find_changed(&self) -> Result<ChangedObjects> {
-        Ok(ChangedObjects::default())
+        let verb = "compare its lists with later ones";
+        Err(PlaceError::Unsupported(self.label().to_owned().into(), verb.into()))
     }
 
     /// Like [`Place::list`], for one namespace, only the objects that carry a label.

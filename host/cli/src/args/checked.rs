@@ -14,7 +14,7 @@ use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_engine::{DryRun, Options, Resume, Rollback};
 
 use super::between::{DirectoryEnd, Ends, SourceEnd, TargetEnd, ends};
-use super::clusters::{Cluster, Namespace, clusters, full_names};
+use super::clusters::{Cluster, Namespace, clusters, full_names, name_with_flags};
 use super::describe::{DescribeArgs, description};
 use super::flags::{
     BackupArgs, BackupContent, BackupJobArgs, Cli, ConnectionArgs, Describe, DoctorArgs, Dry, DryRunArgs,
@@ -120,6 +120,8 @@ pub(crate) struct Choices {
     pub(crate) add: Vec<PathBuf>,
     /// The plugins that take part.
     pub(crate) with: PluginArgs,
+    /// The flags of a resume or a rollback that name Clusters.
+    pub(crate) cluster_flags: Vec<String>,
     options: Options,
 }
 
@@ -141,6 +143,7 @@ impl Choices {
             clusters: Vec::new(),
             add: Vec::new(),
             with: PluginArgs::default(),
+            cluster_flags: Vec::new(),
             options,
         }
     }
@@ -704,13 +707,14 @@ fn resume_task(typed: ResumeArgs) -> Result<Task> {
     if let Some(cluster) = resume.drop.intersection(&resume.unpause).next() {
         return usage(format!("--unpause runs {cluster} as it is, so it excludes --drop"));
     }
+    let Resume { unpause, drop, pause, .. } = &resume;
+    let cluster_flags = name_with_flags(&[("--unpause", unpause), ("--drop", drop), ("--pause", pause)]);
     let options = Options { accept, break_lease, ..choices.options };
     let report = report_file(kept)?;
     let record = recording_file(recorded, DryRun::Off, report.as_ref())?;
     let options = waiting(options, &waits)?;
-    let choices =
-        Choices { options, without_kind, add: with_manifest, plan, with, report, record, ..choices };
-    Ok(Task::Resume(choices, resume))
+    let choices = Choices { cluster_flags, options, without_kind, plan, with, report, record, ..choices };
+    Ok(Task::Resume(Choices { add: with_manifest, ..choices }, resume))
 }
 
 /// A rollback, with a side that may be lost.
@@ -731,8 +735,10 @@ fn rollback_task(typed: RollbackArgs) -> Result<Task> {
     let absent = without_target.then_some(Side::Target).or(without_source.then_some(Side::Source));
     let choices = about_a_move("rollback", connection, true, absent)?;
     let rollback = Rollback { move_id: which, absent, unpause: full_names("--unpause", &unpause)? };
+    let cluster_flags = name_with_flags(&[("--unpause", &rollback.unpause)]);
     let options = Options { break_lease, accept, ..choices.options };
-    Ok(Task::Rollback(Choices { options, report: report_file(kept)?, with, ..choices }, rollback))
+    let choices = Choices { cluster_flags, options, report: report_file(kept)?, with, ..choices };
+    Ok(Task::Rollback(choices, rollback))
 }
 
 /// The choices for commands about a move under way: its record has the rest.

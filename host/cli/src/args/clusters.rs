@@ -52,6 +52,14 @@ pub(super) fn full_names(flag: &str, typed: &[String]) -> Result<BTreeSet<Cluste
     names.collect()
 }
 
+/// Returns the words that name these Clusters with these flags.
+pub(super) fn name_with_flags(named: &[(&str, &BTreeSet<ClusterName>)]) -> Vec<String> {
+    let words = named.iter().flat_map(|(flag, clusters)| {
+        clusters.iter().flat_map(move |cluster| [(*flag).to_owned(), cluster.to_string()])
+    });
+    words.collect()
+}
+
 /// The Clusters, and the namespace that moves: unless one was given, it is theirs.
 pub(super) fn clusters(typed: &[String], namespace: Namespace) -> Result<(Namespace, Vec<Cluster>)> {
     let clusters: Vec<Cluster> = typed.iter().map(|typed| Cluster::parse(typed)).collect::<Result<_>>()?;

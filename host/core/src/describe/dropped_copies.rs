@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::dropped_names::DroppedNames;
 use crate::discovery::body_references::Mentions;
 use crate::discovery::inventory::Inventory;
 use crate::{GroupKind, Key, Meta, Uid};
@@ -12,7 +13,8 @@ use crate::{GroupKind, Key, Meta, Uid};
 ///
 /// # Errors
 ///
-/// Returns the reason why the Machines can't be dropped: an object that stays has one of the dropped objects as an owner, or names it.
+/// Returns the reason why the Machines can't be dropped: an object that stays belongs to one of the dropped objects, or refers to it.
+/// A host that stays would stay claimed forever.
 pub fn find_dropped_copies<'a>(
     inventory: &'a Inventory,
     machines: &BTreeSet<Key>,
@@ -39,13 +41,20 @@ pub fn find_dropped_copies<'a>(
         dropped.extend(found);
     }
     let text = |index: usize| key_of(index).map(ToString::to_string).unwrap_or_default();
+    let with_meta = |index: &usize| Some((key_of(*index)?, &inventory.get(*index)?.meta));
+    let names = DroppedNames::new(dropped.iter().filter_map(with_meta));
     let staying = metas().filter(|(index, _)| !dropped.contains(index));
     for (index, meta) in staying {
         if let Some(owner) = meta.owner_references.iter().find(|owner| uids.contains(&owner.uid)) {
             return Err(format!("{} stays, and {} {} owns it", text(index), owner.kind, owner.name));
         }
+        if inventory.is_trusted(index)
+            && let Some((named, field)) = names.find_reference(meta)
+        {
+            return Err(format!("{} stays, and refers to {named} in {field}", text(index)));
+        }
     }
-    let mentions = Mentions::from_inventory(inventory, dropped.iter().copied());
+    let mentions = Mentions::with_status(inventory, dropped.iter().copied());
     for &named in &dropped {
         if let Some(naming) = mentions.objects_naming(named).find(|naming| !dropped.contains(naming)) {
             return Err(format!("{} stays, and refers to {}", text(naming), text(named)));

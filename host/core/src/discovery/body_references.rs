@@ -21,8 +21,17 @@ pub(crate) struct Mentions {
 }
 
 impl Mentions {
-    /// Finds the references of all objects to the wanted ones.
+    /// Finds the references of all objects to the wanted ones, except for references in a status.
     pub(crate) fn from_inventory(inventory: &Inventory, wanted: impl Iterator<Item = usize>) -> Self {
+        Self::find(inventory, wanted, false)
+    }
+
+    /// Finds references in a status, too.
+    pub(crate) fn with_status(inventory: &Inventory, wanted: impl Iterator<Item = usize>) -> Self {
+        Self::find(inventory, wanted, true)
+    }
+
+    fn find(inventory: &Inventory, wanted: impl Iterator<Item = usize>, with_status: bool) -> Self {
         let mut mentions = Self::default();
         let mut by_name = ByName::new();
         for object in wanted {
@@ -38,7 +47,7 @@ impl Mentions {
             if !inventory.is_trusted(index) || object.kind.group_kind.is_secret() {
                 continue;
             }
-            for named in find_named(object, &by_name) {
+            for named in find_named(object, &by_name, with_status) {
                 if named != index {
                     mentions.named.entry(index).or_default().insert(named);
                     mentions.naming.entry(named).or_default().insert(index);
@@ -62,25 +71,46 @@ impl Mentions {
 /// Objects by namespace and name, because many namespaces have the same names.
 type ByName<'a> = BTreeMap<(Option<&'a str>, &'a str), Vec<(usize, &'a Key)>>;
 
-fn find_named(object: &Object, by_name: &ByName<'_>) -> BTreeSet<usize> {
+fn find_named(object: &Object, by_name: &ByName<'_>, with_status: bool) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     // Other modules refuse or leave an object that can't be read.
     let Ok(body) = object.value() else { return found };
     let namespace = object.meta.namespace.as_deref().filter(|_| object.kind.namespaced);
-    visit_texts(&body, |text, around| {
+    let mut add_fitting = |text: &str, around: &Map<String, Value>| {
         let written = || around.get("namespace").and_then(Value::as_str);
         let there = namespace.or_else(written).map(Some);
         let places = std::iter::once(None).chain(there);
         let fits = places.filter_map(|place| by_name.get(&(place, text))).flatten();
         found.extend(fits.filter(|(_, key)| is_meant(key, around, namespace)).map(|(index, _)| *index));
-    });
+    };
+    visit_texts(&body, &mut add_fitting);
+    if with_status {
+        // A status has lists of names that refer to nothing, such as the targets of a MachineHealthCheck.
+        visit_fields(
+            &body,
+            |name| name == "status",
+            |text, around| {
+                if around.contains_key("kind") {
+                    add_fitting(text, around);
+                }
+            },
+        );
+    }
     found
 }
 
 /// Visits each text of a body, except for metadata and status, with the fields next to it.
-pub(crate) fn visit_texts(body: &Value, mut visit: impl FnMut(&str, &Map<String, Value>)) {
+pub(crate) fn visit_texts(body: &Value, visit: impl FnMut(&str, &Map<String, Value>)) {
+    visit_fields(body, |name| !["metadata", "status"].contains(&name), visit);
+}
+
+/// Visits each text in some fields of a body, with the fields next to it.
+fn visit_fields(
+    body: &Value,
+    counts: impl Fn(&str) -> bool,
+    mut visit: impl FnMut(&str, &Map<String, Value>),
+) {
     let Some(fields) = body.as_object() else { return };
-    let counts = |name: &str| !["metadata", "status"].contains(&name);
     let mut queue: Vec<(&Value, &Map<String, Value>)> =
         fields.iter().filter(|(name, _)| counts(name)).map(|(_, value)| (value, fields)).collect();
     while let Some((value, around)) = queue.pop() {
@@ -119,15 +149,15 @@ mod tests {
     use super::*;
     use crate::testing::{kind, objects};
 
-    /// Objects that an object in namespace `ns` with this spec names.
-    fn named(spec: Value) -> String {
+    /// Objects that an object in namespace `ns` with this spec and this status names.
+    fn named(spec: Value, status: Value, with_status: bool) -> String {
         let body = json!({"metadata": {"name": "it", "namespace": "ns", "uid": "it", "labels": {"l": "creds"}},
-            "spec": spec, "status": {"seen": "creds"}});
+            "spec": spec, "status": status});
         let mut all = objects("Secret ns/creds\nSecret other/creds\nIdentity id\nPool ns/p\nExternal ns/p");
         all.push(Object::from_value(kind("InfraCluster"), &body).unwrap());
         let inventory = Inventory::new(all);
         let count = inventory.objects().len();
-        let mentions = Mentions::from_inventory(&inventory, 0..count);
+        let mentions = Mentions::find(&inventory, 0..count, with_status);
         let it = (0..count).find(|index| inventory.keys()[*index].name == "it").unwrap();
         let found: Vec<_> =
             mentions.objects_named_by(it).map(|index| inventory.keys()[index].to_string()).collect();
@@ -159,7 +189,21 @@ mod tests {
             (json!({"ref": {"kind": "ConfigMap", "name": "creds"}}), ""),
             (json!({"text": "with creds in it"}), ""),
         ] {
-            assert_eq!(named(spec.clone()), expected, "{spec}");
+            let status = json!({"seen": "creds"});
+            assert_eq!(named(spec.clone(), status, false), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn references_in_a_status_need_a_kind() {
+        for (status, expected) in [
+            (json!({"poolRef": {"kind": "Pool", "name": "p", "namespace": "ns"}}), "Pool ns/p"),
+            (json!({"poolRef": {"kind": "Pool", "name": "p", "namespace": "other"}}), ""),
+            (json!({"secretRef": {"kind": "Secret", "name": "creds"}}), "Secret ns/creds"),
+            (json!({"secretName": "creds", "targets": ["p", "creds"]}), ""),
+        ] {
+            assert_eq!(named(json!({}), status.clone(), true), expected, "{status}");
+            assert_eq!(named(json!({}), status.clone(), false), "", "{status}");
         }
     }
 }

@@ -45,8 +45,9 @@ use crate::base::requests::dataflow::{self, NodeRole, Parts};
 use crate::base::requests::side_by_side::{OBJECTS, Work};
 use crate::base::requests::webhooks::outlast_refusals;
 
-/// Largest number of patched objects whose delete is not sent yet.
-const AHEAD: usize = 64;
+/// Largest number of patched objects whose delete has not started. Started deletes are not counted: they are under way, or wait until
+/// it is recorded that the move deletes. The limit of concurrent requests applies to them.
+const MAX_PATCHED_AHEAD: usize = 64;
 
 /// Deletes or unpauses every object of the list.
 ///
@@ -61,7 +62,7 @@ pub(crate) async fn release_all(
 ) -> Result<PreparedDeletes, Failure> {
     let (patch, delete) = (|entry: usize| 2 * entry, |entry: usize| 2 * entry + 1);
     let mut after: Vec<Vec<usize>> = Vec::with_capacity(2 * list.entries.len());
-    let mut parts = Parts { of: Vec::with_capacity(2 * list.entries.len()), most: AHEAD };
+    let mut parts = Parts { of: Vec::with_capacity(2 * list.entries.len()), most: MAX_PATCHED_AHEAD };
     for (index, entry) in list.entries.iter().enumerate() {
         let patched = entry.fate == ReleaseFate::Delete && !entry.can_be_deleted_directly();
         parts.of.extend(if patched { [NodeRole::Begin, NodeRole::End] } else { [NodeRole::Whole; 2] });

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pivot_core::describe::{LostWorkers, find_dropped_copies};
+use pivot_core::describe::{DroppedNames, LostWorkers, find_dropped_copies};
 use pivot_core::discovery::dangerous_kinds::is_dangerous;
 use pivot_core::discovery::inventory::Inventory;
 use pivot_core::objects::names::GROUP_CLUSTER;
@@ -94,7 +94,7 @@ async fn judge_one(
     // Many lists, for a Cluster that drops something in this run.
     if job.is_named_to_drop(cluster)
         && let Ok(own) = &dropped
-        && let Some(reason) = find_foreign_dependent(job, record, &own.copies).await?
+        && let Some(reason) = find_foreign_reference(job, record, &own.copies).await?
     {
         dropped = Err(reason);
     }
@@ -114,13 +114,15 @@ fn find_own_copies(job: &Job, copies: &Inventory, lost: &LostWorkers) -> Result<
 }
 
 /// Looks for objects of kinds that the move doesn't have, with one of the copies as an owner: the garbage collector would delete them.
+/// Other objects may refer to a copy in a label or an annotation, such as a host that someone else created.
 /// Returns the reason why nothing is dropped, if there is one or may be one.
-async fn find_foreign_dependent(
+async fn find_foreign_reference(
     job: &Job,
     record: &Record,
     copies: &[(Key, Meta)],
 ) -> Result<Option<String>, Failure> {
     let uids: BTreeSet<&Uid> = copies.iter().map(|(_, meta)| &meta.uid).collect();
+    let names = DroppedNames::new(copies.iter().map(|(key, meta)| (key, meta)));
     let namespaces: BTreeSet<String> = copies.iter().filter_map(|(key, _)| key.namespace.clone()).collect();
     let is_other = |kind: &&Arc<Kind>| kind.namespaced && !record.kinds.contains(&kind.group_kind);
     let kinds = job.kinds.target.values().filter(is_other).filter(|kind| !kind.group_kind.is_event());
@@ -131,8 +133,14 @@ async fn find_foreign_dependent(
             let kind = &kind.group_kind;
             return Ok(Some(format!("{kind} can't be listed, and one may belong to a lost Machine")));
         }
-        if let Some(meta) = listed.into_known().into_iter().find(is_owned) {
-            return Ok(Some(format!("{} is no copy of this move", listing::key_of_meta(&kind, &meta))));
+        for meta in listed.into_known() {
+            let object = listing::key_of_meta(&kind, &meta);
+            if is_owned(&meta) {
+                return Ok(Some(format!("{object} is no copy of this move")));
+            }
+            if let Some((named, field)) = names.find_reference(&meta) {
+                return Ok(Some(format!("{object} stays, and refers to {named} in {field}")));
+            }
         }
     }
     Ok(None)

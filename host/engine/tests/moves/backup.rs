@@ -270,6 +270,13 @@ async fn snapshots_are_read_only() {
     assert!(matches!(snapshot.list(cluster, None).await, Err(PlaceError::Expired(_))));
 }
 
+/// Otherwise a backup would take the objects of such a place for unchanged.
+#[tokio::test]
+async fn places_without_first_lists_find_no_changes() {
+    let found = Stage::new().source.find_changed().await;
+    assert!(matches!(found, Err(PlaceError::Unsupported(..))), "{found:?}");
+}
+
 /// Someone removed a definition between the lists.
 #[tokio::test(start_paused = true)]
 async fn objects_of_removed_kinds_are_gone() {

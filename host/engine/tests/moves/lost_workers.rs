@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pivot_core::objects::merge;
 use pivot_core::{Key, KindLabels, Side};
 use pivot_engine::{Exit, Failure, PausedCluster, Setup, Stop};
 use pivot_memory::{Fault, MemoryPlace};
@@ -120,26 +121,28 @@ async fn lost_workers_are_dropped_without_controllers() {
 
 #[tokio::test(start_paused = true)]
 async fn other_differences_drop_nothing() {
-    let host = |name: &str, spec: Value, owner| {
-        let mut host = body(INFRA, "Host", name, owner);
-        host["spec"] = spec;
-        host
+    let host = |content: Value| {
+        move |stage: &Stage| {
+            let mut host = body(INFRA, "Host", "h", None);
+            merge::apply_patch(&mut host, &content);
+            stage.source.insert(host).unwrap();
+        }
     };
-    let consumer = json!({"consumerRef": {"kind": "InfraMachine", "name": "m1", "namespace": "ns"}});
-    let insert = |object: Value| move |stage: &Stage| drop(stage.source.insert(object.clone()).unwrap());
+    let consumer = json!({"spec": {"consumerRef": {"kind": "InfraMachine", "name": "m1", "namespace": "ns"}}});
+    let label = json!({"metadata": {"labels": {"example.com/machine": "ns.m1"}}});
+    let annotation = json!({"metadata": {"annotations": {"example.com/machine": "m1"}}});
+    let claimed = "Host ns/h stays, and refers to Machine ns/m1 in example.com/machine";
     let topology = |stage: &Stage| {
         let class = |body: &mut Value| body["spec"]["topology"] = json!({"classRef": {"name": "class"}});
         stage.source.edit(&cluster(), class).unwrap();
         stage.source.insert(body(CLUSTERS, "ClusterClass", "class", None)).unwrap();
     };
     let down = Nodes::with_names(&["m0"]);
-    let cases: [(tempfile::TempDir, &Arc<Nodes>, &str); 4] = [
+    let cases: [(tempfile::TempDir, &Arc<Nodes>, &str); 6] = [
         (backup(topology).await, &down, "the topology of Cluster ns/c creates its Machines"),
-        (
-            backup(insert(host("h", consumer, None))).await,
-            &down,
-            "Host ns/h stays, and refers to InfraMachine ns/m1",
-        ),
+        (backup(host(consumer)).await, &down, "Host ns/h stays, and refers to InfraMachine ns/m1"),
+        (backup(host(label)).await, &down, claimed),
+        (backup(host(annotation)).await, &down, claimed),
         (
             backup(|_| {}).await,
             &Nodes::with_names(&["m0", "m2"]),
@@ -175,6 +178,24 @@ async fn objects_of_others_are_never_dropped() {
     assert_eq!(
         only(&stop).reasons.last().unwrap(),
         "nothing is dropped: Pool ns/other is no copy of this move"
+    );
+    assert_eq!(has_lost(&stage), [true; 3]);
+}
+
+/// Someone created the hosts in the target: the move has none.
+#[tokio::test(start_paused = true)]
+async fn hosts_of_others_keep_their_machines() {
+    let dir = backup(|_| {}).await;
+    let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+    stage.target.add_kind(kind("example.com", "Hardware", "hardware", KindLabels::default()));
+    run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    let mut host = body("example.com", "Hardware", "h", None);
+    host["metadata"]["labels"] = json!({"example.com/owner-name": "m1", "example.com/owner-namespace": "ns"});
+    stage.target.insert(host).unwrap();
+    let stop = run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap_err();
+    assert_eq!(
+        only(&stop).reasons.last().unwrap(),
+        "nothing is dropped: Hardware ns/h stays, and refers to Machine ns/m1 in example.com/owner-name"
     );
     assert_eq!(has_lost(&stage), [true; 3]);
 }

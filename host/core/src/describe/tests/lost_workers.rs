@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::node_differences::{backup, cluster, node, nodes};
 use super::{BOOT, CAPI, CONTROL, INFRA, controlled_by, object};
-use crate::describe::{ComparedCluster, LostWorkers, find_dropped_copies, find_provider_ids};
+use crate::describe::{ComparedCluster, DroppedNames, LostWorkers, find_dropped_copies, find_provider_ids};
 use crate::discovery::dangerous_kinds::is_dangerous;
 use crate::discovery::inventory::Inventory;
 use crate::objects::merge;
@@ -173,5 +173,56 @@ fn objects_that_stay_keep_the_machine() {
         ),
     ] {
         assert_eq!(drop_with(vec![more]).unwrap_err(), expected);
+    }
+}
+
+/// Some providers have nothing in the spec of a claimed host.
+#[test]
+fn claims_outside_of_spec_keep_the_machine() {
+    let host = |namespace: &str, patch: Value| {
+        let mut body = json!({"metadata": {"namespace": namespace, "uid": "host"}});
+        merge::apply_patch(&mut body, &patch);
+        object(INFRA, "Host", "host", &body)
+    };
+    let labelled = |value: &str| json!({"metadata": {"labels": {"example.com/owner": value}}});
+    let machine = "Host ns/host stays, and refers to Machine ns/w-1 in example.com/owner";
+    let infra = "Host ns/host stays, and refers to InfraMachine ns/w-1";
+    let infra_by_uid = format!("{infra} in example.com/owner");
+    let claim = |kind: &str, name: &str| json!({"status": {"machineRef": {"apiVersion": INFRA, "kind": kind, "name": name, "namespace": "ns"}}});
+    for (patch, expected) in [
+        (labelled("w-1"), machine),
+        (labelled("ns.w-1"), machine),
+        (labelled("Machine-w-1"), machine),
+        (labelled("InfraMachine-w-1"), infra_by_uid.as_str()),
+        (json!({"metadata": {"annotations": {"example.com/owner": "ns/w-1"}}}), machine),
+        (claim("InfraMachine", "w-1"), infra),
+    ] {
+        assert_eq!(drop_with(vec![host("ns", patch)]).unwrap_err(), expected);
+    }
+    for (namespace, patch) in [
+        ("ns", labelled("w-0")),
+        ("ns", labelled("w-1-host")),
+        ("ns", labelled("")),
+        ("ns", claim("InfraMachine", "w-0")),
+        ("ns", claim("Node", "w-1")),
+        ("ns", json!({"status": {"targets": ["w-1"]}})),
+        ("other", labelled("w-1")),
+    ] {
+        let text = patch.to_string();
+        assert_eq!(drop_with(vec![host(namespace, patch)]).unwrap().len(), 4, "{namespace}: {text}");
+    }
+}
+
+/// A copy has another UID than its original, and other objects know only the original's.
+#[test]
+fn originals_uids_refer_to_their_copies() {
+    let copy = json!({"metadata": {"uid": "copy", "annotations": {"pivot-host.io/copy-of": "original proof"}}});
+    let machine = object(CAPI, "Machine", "w-1", &copy);
+    let key = capi("Machine", "w-1");
+    let names = DroppedNames::new([(&key, &machine.meta)].into_iter());
+    for (uid, is_named) in [("original", true), ("copy", true), ("other", false)] {
+        let host = json!({"metadata": {"labels": {"owner": uid}}});
+        let host = object(INFRA, "Host", "host", &host);
+        assert_eq!(names.find_reference(&host.meta), is_named.then_some((&key, "owner")), "{uid}");
     }
 }
