@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 use crate::typed::{fenced_lines, is_command, type_commands};
 
-/// The shell that commands are typed into, with its environment besides `PATH`.
-pub(crate) const SHELL: [&str; 3] = ["env", "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "sh"];
+/// The shell that commands are typed into, with its environment besides `PATH`. A test that edits a file writes the script `editor`.
+pub(crate) const SHELL: [&str; 4] = ["env", "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "EDITOR=sh editor", "sh"];
 
 /// A guide whose commands are typed section by section, in a folder with kubeconfigs.
 pub(crate) struct Guide {
