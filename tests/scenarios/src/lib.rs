@@ -9,6 +9,7 @@
 //! | [`folder`] | runs of programs in a folder that is everybody's home |
 //! | [`age`] | runs of the tool whose format encrypted directories have |
 //! | [`mod@clusterctl`] | runs of the peer |
+//! | [`ironic`] | an endpoint that answers like Ironic |
 //! | [`pivots`], [`link`] | what a controller is asked for, and the link of an agent |
 //! | [`point`] | a write at which a run is killed |
 //! | [`sampling`] | which of many cases a run tests |
@@ -20,6 +21,7 @@ pub mod age;
 pub mod clusterctl;
 pub mod folder;
 pub mod host;
+pub mod ironic;
 pub mod link;
 pub mod pivots;
 pub mod point;

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::crates;
 use crate::release::installed_plugins;
+use crate::tracked::files_below;
 
 /// Packages that open connections, with the words of SECURITY.md that say to what.
 const CONNECTING: [(&str, &str); 5] = [
@@ -41,6 +42,7 @@ fn violations(root: &Path) -> Result<Vec<String>> {
         violations
             .push(format!("docs/guides/metal3.md doesn't copy {plugins}, where a release has the plugins"));
     }
+    violations.extend(untyped_guides(root)?);
     let sizes = plugin_sizes(&page("docs/benchmarks-plugins.md")?)?;
     if !page("docs/plugin-authors.md")?.contains(&sizes) {
         violations.push(format!("docs/plugin-authors.md doesn't say that the bundled plugins have {sizes}"));
@@ -114,6 +116,23 @@ fn unnamed_connections(root: &Path, security: &str) -> Result<Vec<String>> {
     Ok(violations)
 }
 
+/// Returns the guides whose commands no test types.
+fn untyped_guides(root: &Path) -> Result<Vec<String>> {
+    let files = crates::rust_files(&root.join("tests/scenarios/tests"))?;
+    let tests = files.iter().map(fs::read_to_string).collect::<Result<Vec<_>, _>>()?;
+    let guides = files_below(&root.join("docs/guides"))?;
+    let names = guides.iter().map(|guide| guide.display().to_string());
+    let untyped = names.filter(|name| !tests.iter().any(|test| types_guide(test, name)));
+    Ok(untyped.map(|name| format!("docs/guides/{name} is typed by no test")).collect())
+}
+
+/// Returns true if a test opens a guide, and ensures that all of its commands are typed.
+fn types_guide(test: &str, name: &str) -> bool {
+    let opens = [format!("\"{name}\""), format!("/docs/guides/{name}\"")];
+    let ensures = [".ensure_all_typed()", "type_commands("];
+    opens.iter().any(|words| test.contains(words)) && ensures.iter().any(|words| test.contains(words))
+}
+
 /// Returns the sizes of the bundled plugins as a page says them, from the table of the benchmark.
 fn plugin_sizes(benchmark: &str) -> Result<String> {
     let (_, table) = benchmark.split_once("| component, KB |").context("no table of sizes")?;
@@ -150,6 +169,18 @@ fn advice_to_delete_by_hand_is_found() {
     }
     for good in ["Never delete it by hand.", "Don't unpause it by hand.", "pause it by hand", "delete DIR"] {
         assert_eq!(unsafe_advice(good), Vec::<String>::new(), "{good}");
+    }
+}
+
+#[test]
+fn only_opened_and_typed_guides_count() {
+    for (test, expected) in [
+        ("let page = \"a.md\"; guide.ensure_all_typed();", true),
+        ("let page = \"../docs/guides/a.md\"; type_commands(page);", true),
+        ("let page = \"a.md\"; guide.type_section(\"Move\");", false),
+        ("// a.md\nlet page = \"aa.md\"; guide.ensure_all_typed();", false),
+    ] {
+        assert_eq!(types_guide(test, "a.md"), expected, "{test}");
     }
 }
 

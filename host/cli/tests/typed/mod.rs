@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Words with which typed commands begin: programs and a loop.
-const BEGINNINGS: [&str; 7] =
-    ["pivot-host ", "kubectl ", "clusterctl ", "chmod ", "sha256sum ", "tar ", "for "];
+const BEGINNINGS: [&str; 9] =
+    ["pivot-host ", "kubectl ", "clusterctl ", "chmod ", "cp ", "sha256sum ", "tar ", "for ", "$EDITOR "];
 /// Words before the exit code of a command that doesn't end with 0.
 const EXITS: &str = "# exits with ";
 /// Seconds after which a command hangs.

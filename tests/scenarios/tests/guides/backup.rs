@@ -15,8 +15,10 @@ use pivot_scenarios::shape;
 use pivot_scenarios::state::until_gone;
 use serde_json::{Value, json};
 
-use super::{Guide, cluster_without_hosts, refuse_machines, text};
+use super::page::Guide;
+use super::{cluster_without_hosts, refuse_machines, text, without_controllers};
 use crate::stage::{Stage, all, same};
+use crate::typed::is_command;
 
 const PAGE: &str = "backup-and-restore.md";
 const BACK_UP: &str = "Back up";
@@ -79,7 +81,7 @@ struct Site {
 
 impl Site {
     async fn start() -> Self {
-        let (stage, guide) = (Stage::start().await, Guide::open(PAGE).await);
+        let (stage, guide) = (Stage::start().await, Guide::open(PAGE, without_controllers).await);
         for (server, name) in
             [(&stage.pair.source, "prod.kubeconfig"), (&stage.pair.target, "new.kubeconfig")]
         {
@@ -208,7 +210,7 @@ async fn restore_old_backup(site: &mut Site) {
     assert_eq!(find(&copies, "Machine", LOST).unwrap()["spec"]["providerID"], provider_id(OLD, LOST));
     assert_eq!(find(&copies, "Cluster", "web").unwrap()["spec"]["paused"], true);
 
-    site.guide.type_chosen(OLDER, super::is_command);
+    site.guide.type_chosen(OLDER, is_command);
     let copies = all(&site.stage.pair.target, &[OLD]).await;
     for (kind, name) in [("MachineDeployment", "web-md"), ("MachineSet", MACHINE_SET)] {
         assert_eq!(find(&copies, kind, name).unwrap()["spec"]["replicas"], 2, "{kind}");

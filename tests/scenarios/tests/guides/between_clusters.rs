@@ -6,7 +6,8 @@ use pivot_lab::{Observer, Rules};
 use pivot_scenarios::shape;
 use pivot_scenarios::state::until_gone;
 
-use super::{Guide, cluster_without_hosts, stop_while_copying};
+use super::page::Guide;
+use super::{cluster_without_hosts, stop_while_copying, without_controllers};
 use crate::stage::{Stage, all, clean, same};
 
 const PAGE: &str = "cluster-to-cluster.md";
@@ -37,7 +38,7 @@ fn remove_results(guide: &Guide) {
 #[tokio::test(flavor = "multi_thread")]
 async fn guide_between_clusters_works_as_written() {
     let stage = Stage::start().await;
-    let mut guide = Guide::open(PAGE).await;
+    let mut guide = Guide::open(PAGE, without_controllers).await;
     let (source, target) = (&stage.pair.source, &stage.pair.target);
     for (server, name) in [(source, "old.kubeconfig"), (target, "new.kubeconfig")] {
         fs::copy(server.kubeconfig(), guide.file(name)).unwrap();

@@ -8,7 +8,8 @@ use pivot_lab::{Observer, Rules, Server};
 use pivot_scenarios::shape;
 use serde_json::{Value, json};
 
-use super::{Guide, cluster_without_hosts};
+use super::page::Guide;
+use super::{cluster_without_hosts, without_controllers};
 use crate::stage::{Stage, all, clean, same};
 
 const PAGE: &str = "bootstrap-to-workload.md";
@@ -43,7 +44,7 @@ fn waits(line: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn guide_from_bootstrap_works_as_written() {
     let stage = Stage::start().await;
-    let mut guide = Guide::open(PAGE).await;
+    let mut guide = Guide::open(PAGE, without_controllers).await;
     let (source, target) = (&stage.pair.source, &stage.pair.target);
     fs::write(guide.file("boot.kubeconfig"), named_kubeconfig(source, "kind-boot")).unwrap();
     for server in [source, target] {

@@ -3,22 +3,13 @@
 mod backup;
 mod between_clusters;
 mod from_bootstrap;
+mod page;
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-
-use pivot_lab::assets::assets;
 use pivot_lab::proxy::{Fault, Rule, Times};
-use pivot_scenarios::host::binary;
-use pivot_scenarios::secrets::ensure_no_secret;
 use pivot_scenarios::shape;
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::stage::Stage;
-use crate::typed::{fenced_lines, is_command, type_commands};
 
 /// Commands that wait for controllers of the target, if there are any.
 const WAITING: [&str; 3] = ["plan", "move", "resume"];
@@ -27,86 +18,10 @@ const AWAITED: &str = "Ready: ";
 /// Accepts that no controllers run in the target.
 const UNCHECKED: &str = "--accept takeover-unchecked";
 
-/// A guide whose commands are typed section by section, in a folder with kubeconfigs.
-struct Guide {
-    page: String,
-    folder: TempDir,
-    /// The folder with the programs.
-    programs: TempDir,
-    /// A word of the page, and the word that is typed in its place.
-    replaced: (String, String),
-    /// Lines of the page that were typed.
-    typed: BTreeSet<String>,
-}
-
-impl Guide {
-    async fn open(name: &str) -> Self {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides").join(name);
-        let programs = tempfile::tempdir().unwrap();
-        let assets = assets().await.unwrap();
-        let (kubectl, clusterctl) = (assets.kubectl().await.unwrap(), assets.clusterctl().await.unwrap());
-        for (name, path) in
-            [("pivot-host", binary().unwrap()), ("kubectl", kubectl), ("clusterctl", clusterctl)]
-        {
-            symlink(path, programs.path().join(name)).unwrap();
-        }
-        Self {
-            page: fs::read_to_string(page).unwrap(),
-            folder: tempfile::tempdir().unwrap(),
-            programs,
-            replaced: Default::default(),
-            typed: BTreeSet::new(),
-        }
-    }
-
-    /// Returns the path of a file that the commands name.
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Puts another word in place of one of the page.
-    fn replace(&mut self, word: &str, other: &str) {
-        self.replaced = (word.to_owned(), other.to_owned());
-    }
-
-    /// Types all commands of a section, and compares what they print with the page.
-    fn type_section(&mut self, heading: &str) -> String {
-        self.type_chosen(heading, |_| true)
-    }
-
-    /// Returns the lines in the fenced blocks of a section.
-    fn fenced(&self, heading: &str) -> Vec<&str> {
-        let begin = format!("\n## {heading}\n");
-        let (_, section) = self.page.split_once(&begin).unwrap_or_else(|| panic!("no section {heading}"));
-        fenced_lines(section.split_once("\n## ").map_or(section, |(section, _)| section))
-    }
-
-    /// Types the chosen commands of a section, and compares what they print with the other chosen lines.
-    fn type_chosen(&mut self, heading: &str, is_chosen: impl Fn(&str) -> bool) -> String {
-        let is_typed = |line: &&str| !line.starts_with(AWAITED) && is_chosen(line);
-        let lines: Vec<String> =
-            self.fenced(heading).into_iter().filter(is_typed).map(str::to_owned).collect();
-        assert!(lines.iter().any(|line| is_command(line)), "no commands are chosen in {heading}");
-        self.typed.extend(lines.iter().filter(|line| is_command(line)).cloned());
-        let lines: Vec<String> = lines
-            .iter()
-            .map(|line| accept_missing_controllers(line).replace(&self.replaced.0, &self.replaced.1))
-            .collect();
-        let typed = format!("```\n{}\n```\n", lines.join("\n"));
-        let path = format!("{}:/usr/bin:/bin", self.programs.path().display());
-        let shell = ["env", "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "sh"];
-        let folder = self.folder.path();
-        let printed = tokio::task::block_in_place(|| type_commands(&typed, &shell, folder, &path));
-        ensure_no_secret(heading, &printed).unwrap();
-        printed
-    }
-
-    /// Fails if the page has a command that was not typed.
-    fn ensure_all_typed(&self) {
-        let on_page = fenced_lines(&self.page).into_iter().filter(|line| is_command(line));
-        let untyped: Vec<&str> = on_page.filter(|line| !self.typed.contains(*line)).collect();
-        assert_eq!(untyped, Vec::<&str>::new());
-    }
+/// Returns a line of a page as it is typed between servers without controllers. Leaves out lines that a run prints only if it waits
+/// for controllers.
+fn without_controllers(line: &str) -> Option<String> {
+    (!line.starts_with(AWAITED)).then(|| accept_missing_controllers(line))
 }
 
 /// Adds the risk to a command into a cluster, if it is not in a saved plan already.

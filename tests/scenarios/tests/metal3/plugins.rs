@@ -11,6 +11,9 @@ use tempfile::TempDir;
 /// It checks whether the target's Ironic is up, and the operators of this lab have no Ironic. A site like that disables it.
 const ENDPOINTS: &str = "metal3-endpoints";
 
+/// What a release grants, in the work tree.
+const GRANTS: &str = "plugins/plugins.toml";
+
 /// A directory of admitted plugins.
 pub(crate) struct Plugins {
     dir: TempDir,
@@ -22,7 +25,7 @@ impl Plugins {
         let root = root()?;
         let plugins = Self { dir: tempfile::Builder::new().prefix("pivot-plugins-").tempdir()? };
         let out = plugins.dir.path().to_owned();
-        fs::copy(root.join("plugins/plugins.toml"), out.join("plugins.toml"))?;
+        fs::copy(root.join(GRANTS), out.join("plugins.toml"))?;
         let build = move || {
             let inputs = [root.join("wit"), root.join("sdk")];
             let inputs = inputs.each_ref().map(PathBuf::as_path);
@@ -45,6 +48,13 @@ impl Plugins {
             fs::copy(file.path(), copy.dir.path().join(file.file_name()))?;
         }
         Ok(copy)
+    }
+
+    /// Another directory with the same components, as a release installs them.
+    pub(crate) fn copy_of_release(&self) -> Result<Self> {
+        let released = self.copy()?;
+        fs::copy(root()?.join(GRANTS), released.dir.path().join("plugins.toml"))?;
+        Ok(released)
     }
 
     /// For `--plugins`.

@@ -11,6 +11,7 @@ use super::caution::{
     move_without_working_plugin_is_refused,
 };
 use super::contrast::clusterctl_succeeds_while_hosts_are_deprovisioned;
+use super::guide::guide_to_hosts_works_as_written;
 use super::handover::hosts_keep_their_state_at_any_latency;
 use super::plugins::Plugins;
 use super::recorded::recorded_move_is_replayed_without_servers;
@@ -36,7 +37,9 @@ async fn moved_hosts_keep_their_state() {
     say("latencies");
     let recordings = TempDir::new().unwrap();
     let recording = recordings.path().join("move.jsonl");
-    hosts_keep_their_state_at_any_latency(&mut world, &plugins, Side::Target, &recording).await;
+    let side = hosts_keep_their_state_at_any_latency(&mut world, &plugins, Side::Target, &recording).await;
+    say("the guide");
+    guide_to_hosts_works_as_written(&mut world, &plugins, side).await;
     drop(world);
     say("the recording");
     recorded_move_is_replayed_without_servers(&recording, &plugins).await;

@@ -11,6 +11,7 @@ use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::managers::kubeconfig_secret;
 use pivot_lab::observer::Side;
+use pivot_lab::proxy::Faults;
 use pivot_lab::{
     Crds, Dump, FaultProxy, Kind, Manager, ManagerOptions, Managers, Metal3Operators, Operator, Pair, Server,
     say,
@@ -31,7 +32,7 @@ pub(crate) const PAUSED: &str = "baremetalhost.metal3.io/paused";
 const MAINTENANCE: &str = "maintenance: fan 2";
 
 /// Hosts for the Cluster's machines, and the others in the rack.
-const CONSUMED: [&str; 6] = ["u11", "u12", "u13", "u14", "u15", "u16"];
+pub(crate) const CONSUMED: [&str; 6] = ["u11", "u12", "u13", "u14", "u15", "u16"];
 const FREE: [&str; 3] = ["u17", "u18", "u19"];
 /// The free host that a person paused.
 const PAUSED_BY_USER: &str = "u19";
@@ -186,13 +187,14 @@ impl World {
 
     /// The kubeconfig of this side with an added latency, for any program that moves.
     pub(crate) fn wire(&self, side: Side, delay: Duration) -> &Path {
-        let [source, target] = &self.wires;
-        let wire = match side {
-            Side::Source => source,
-            Side::Target => target,
-        };
+        let wire = &self.wires[index(side)];
         wire.faults().delay(delay);
         wire.kubeconfig()
+    }
+
+    /// Faults between the programs that move and a side.
+    pub(crate) fn faults(&self, side: Side) -> &Faults {
+        self.wires[index(side)].faults()
     }
 
     /// What the operator of hosts has written on this side.

@@ -6,8 +6,6 @@
 #[cfg(test)]
 mod hooks;
 #[cfg(test)]
-mod ironic;
-#[cfg(test)]
 mod load;
 #[cfg(test)]
 mod secrets;

@@ -6,10 +6,10 @@ use kube::api::{Patch, PatchParams};
 use pivot_lab::pki::Authority;
 use pivot_lab::{Server, say};
 use pivot_scenarios::host::{Host, Run};
+use pivot_scenarios::ironic::{Ironic, State};
 use pivot_scenarios::{shape, state};
 use serde_json::{Value, json};
 
-use crate::ironic::{Ironic, State};
 use crate::stage::{Plugins, Stage, as_before, cluster, decent, says};
 
 /// Everything that `readiness` checks, except providers.
@@ -168,7 +168,7 @@ fn moving(namespace: &str) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_comes_up_late() {
     let stage = Stage::start().await;
-    let ironic = Ironic::start(None).await;
+    let ironic = Ironic::start(None).await.unwrap();
     let url = format!("http://127.0.0.1:{}/v1/", ironic.port);
     stage.fill(shape::cluster("late", 1)).await;
     let words = moving("late");
@@ -198,7 +198,7 @@ async fn an_endpoint_that_comes_up_late() {
 async fn an_endpoint_with_a_private_authority() {
     let stage = Stage::start().await;
     let authority = Authority::new("the site's authority").unwrap();
-    let ironic = Ironic::start(Some(&authority.server().unwrap())).await;
+    let ironic = Ironic::start(Some(&authority.server().unwrap())).await.unwrap();
     ironic.is(State::Up);
     let url = format!("https://127.0.0.1:{}/v1/", ironic.port);
     stage.fill(shape::cluster("private", 1)).await;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use anyhow::Result;
 use pivot_lab::pki::Identity;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -14,27 +15,29 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub enum State {
     /// Closes every connection.
     Down,
     /// Its API answers, and no conductor runs.
     Starting,
+    /// Its API answers, and a conductor runs.
     Up,
 }
 
 /// A server that ends with the test.
-pub(crate) struct Ironic {
-    pub(crate) port: u16,
+pub struct Ironic {
+    /// Port on the loopback interface.
+    pub port: u16,
     state: Arc<AtomicU8>,
 }
 
 impl Ironic {
     /// Listens; with a certificate it uses TLS.
-    pub(crate) async fn start(identity: Option<&Identity>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
+    pub async fn start(identity: Option<&Identity>) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let port = listener.local_addr()?.port();
         let state = Arc::new(AtomicU8::default());
-        let (tls, now) = (identity.map(acceptor), state.clone());
+        let (tls, now) = (identity.map(acceptor).transpose()?, state.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (tls, state) = (tls.clone(), now.load(Ordering::Relaxed));
@@ -50,24 +53,23 @@ impl Ironic {
                 });
             }
         });
-        Self { port, state }
+        Ok(Self { port, state })
     }
 
-    pub(crate) fn is(&self, state: State) {
+    /// Puts it into a state.
+    pub fn is(&self, state: State) {
         self.state.store(state as u8, Ordering::Relaxed);
     }
 }
 
-fn acceptor(identity: &Identity) -> TlsAcceptor {
-    let certificate = CertificateDer::from_pem_slice(identity.certificate.as_bytes()).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
+fn acceptor(identity: &Identity) -> Result<TlsAcceptor> {
+    let certificate = CertificateDer::from_pem_slice(identity.certificate.as_bytes())?;
+    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
+        .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    TlsAcceptor::from(Arc::new(config))
+        .with_single_cert(vec![certificate], key)?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: u8) -> std::io::Result<()> {
@@ -76,7 +78,7 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: u8) -> s
     if state == State::Down as u8 {
         return Ok(());
     }
-    let drivers = String::from_utf8_lossy(&request[..length]).starts_with("GET /v1/drivers ");
+    let drivers = request.get(..length).unwrap_or_default().starts_with(b"GET /v1/drivers ");
     let body = match drivers {
         false => r#"{"version":{"id":"v1","min_version":"1.1","version":"1.95"}}"#,
         true if state == State::Up as u8 => r#"{"drivers":[{"name":"redfish","hosts":["ironic"]}]}"#,
