@@ -68,8 +68,8 @@ enum ClustersToName<'a> {
     /// The Clusters that this run named, if the command has the same verb: the run stopped on its way.
     #[default]
     SameAgain,
-    /// One of the Clusters that stay paused until a command names them. Users compare the machines of each Cluster before they name it, so
-    /// that a suggested command names no other, and no Cluster that differs from its nodes.
+    /// One of the Clusters that stay paused until a command names them. Users look at each Cluster before they name it. So a suggested
+    /// command names one, and none that differs from its nodes.
     StillPaused(Option<&'a Key>),
     /// None: the names were wrong, or users decide about each listed Cluster again.
     None,

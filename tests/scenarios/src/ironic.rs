@@ -13,14 +13,14 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Its state.
+/// State of the stand-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Closes every connection.
     Down,
-    /// Its API answers, and no conductor runs.
+    /// The API answers, and no conductor runs.
     Starting,
-    /// Its API answers, and a conductor runs.
+    /// The API answers, and a conductor runs.
     Up,
 }
 

@@ -26,7 +26,8 @@ impl<'a> DroppedNames<'a> {
         for (key, meta) in machines.into_iter().chain(others) {
             let namespace = key.namespace.as_deref().unwrap_or_default();
             let qualified = ["/", "."].map(|separator| format!("{namespace}{separator}{}", key.name));
-            let uids = [Some(meta.uid.clone()), claimed_original(meta)].into_iter().flatten().map(|uid| uid.0);
+            let uids =
+                [Some(meta.uid.clone()), claimed_original(meta)].into_iter().flatten().map(|uid| uid.0);
             let texts = std::iter::once(key.name.clone()).chain(qualified).chain(uids);
             for text in texts.filter(|text| !text.is_empty()) {
                 by_text.entry(text).or_insert(key);

@@ -50,7 +50,8 @@ impl KnownObjects {
 ///
 /// # Errors
 ///
-/// In a recovered move, a Cluster stays paused until the user names it, and longer if its control plane has a node without a Machine.
+/// In a recovered move, a Cluster stays paused until the user names it. It stays paused longer if its control plane has a node without a
+/// Machine.
 /// In a restore, a Cluster stays paused if it differs from its nodes. If any does, so does everything else but classes and the other
 /// Clusters.
 ///

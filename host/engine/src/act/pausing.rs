@@ -499,8 +499,8 @@ type Named = (Arc<Kind>, Key);
 
 /// Undoes every change of this move in the source: on each object with its undo annotation, of the kinds and in the namespaces
 /// that the move touched. After a failure, the other objects are still unpaused. In a recovered source, a Cluster stays paused until
-/// the user names it, and longer if its control plane has a node without a Machine. While a Cluster stays paused, so does every other
-/// object except classes.
+/// the user names it. It stays paused longer if its control plane has a node without a Machine. While a Cluster stays paused, so does every
+/// other object except classes.
 pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failure> {
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
     let lists = listing::collections_in(kinds, &record.copied_namespaces).into_iter().map(

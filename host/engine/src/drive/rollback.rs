@@ -36,8 +36,8 @@ pub struct RolledBack {
 ///
 /// # Errors
 ///
-/// Fails if Clusters stay paused: the user didn't name them in a recovered source, their control plane has a node without a Machine, or
-/// the annotation that undoes their pause is gone. The record stays, too.
+/// Fails if Clusters stay paused. In a recovered source, the user didn't name them, or their control plane has a node without a Machine.
+/// In any source, the annotation that undoes their pause may be gone. The record stays, too.
 pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<RolledBack, Failure> {
     let record = &journal.record;
     let there = record.phase >= Phase::Copied && !job.target.end_kind.is_absent();

@@ -128,7 +128,8 @@ async fn other_differences_drop_nothing() {
             stage.source.insert(host).unwrap();
         }
     };
-    let consumer = json!({"spec": {"consumerRef": {"kind": "InfraMachine", "name": "m1", "namespace": "ns"}}});
+    let consumer =
+        json!({"spec": {"consumerRef": {"kind": "InfraMachine", "name": "m1", "namespace": "ns"}}});
     let label = json!({"metadata": {"labels": {"example.com/machine": "ns.m1"}}});
     let annotation = json!({"metadata": {"annotations": {"example.com/machine": "m1"}}});
     let claimed = "Host ns/h stays, and refers to Machine ns/m1 in example.com/machine";

@@ -188,7 +188,7 @@ async fn recoveries_end_with_clusters_that_users_pause() {
     }
 }
 
-/// Fails the test if it is asked for nodes.
+/// Fails the test if a run lists nodes.
 struct Unasked;
 
 #[async_trait]

@@ -2,7 +2,7 @@
 //!
 //! Only the operators can show what a move must not do to a host: register, inspect, provision, power off or wipe it. They run
 //! all the time, as in production, with machines that do not exist; an observer records every state in which any host is ever
-//! seen. Two of the moves are those of the guide. In the nightly run, the peer moves the same rack for comparison. It is a separate
+//! seen. The guide has two of the moves. In the nightly run, the peer moves the same rack for comparison. It is a separate
 //! binary, because it starts a dozen servers and managers, and because the operators are not available everywhere: where they are not,
 //! `cargo xtask test` reports it as not run.
 

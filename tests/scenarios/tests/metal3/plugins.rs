@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// It checks whether the target's Ironic is up, and the operators of this lab have no Ironic. A site like that disables it.
 const ENDPOINTS: &str = "metal3-endpoints";
 
-/// What a release grants, in the work tree.
+/// Grants of a release, in the work tree.
 const GRANTS: &str = "plugins/plugins.toml";
 
 /// A directory of admitted plugins.

@@ -122,7 +122,7 @@ pub(crate) async fn scale_ironic(server: &Server, replicas: i32) -> Result<()> {
 /// Writes the status that the Deployment of Ironic has once its Pods were started or ended. Returns their number.
 pub(crate) async fn follow_scale(server: &Server) -> Result<i32> {
     let ironic = ironics(server).get(IRONIC).await?;
-    let replicas = ironic.spec.and_then(|spec| spec.replicas).context("the Deployment has no scale")?;
+    let replicas = ironic.spec.replicas.context("the Deployment has no scale")?;
     let generation = ironic.metadata.generation.unwrap_or_default();
     let patch = Patch::Merge(json!({"status": status(replicas, generation)}));
     ironics(server).patch_status(IRONIC, &PatchParams::default(), &patch).await?;

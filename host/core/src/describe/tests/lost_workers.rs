@@ -216,7 +216,8 @@ fn claims_outside_of_spec_keep_the_machine() {
 /// A copy has another UID than its original, and other objects know only the original's.
 #[test]
 fn originals_uids_refer_to_their_copies() {
-    let copy = json!({"metadata": {"uid": "copy", "annotations": {"pivot-host.io/copy-of": "original proof"}}});
+    let copy =
+        json!({"metadata": {"uid": "copy", "annotations": {"pivot-host.io/copy-of": "original proof"}}});
     let machine = object(CAPI, "Machine", "w-1", &copy);
     let key = capi("Machine", "w-1");
     let names = DroppedNames::new([(&key, &machine.meta)].into_iter());
