@@ -62,7 +62,8 @@ impl Site {
 
     /// Returns the endpoints that `metal3-endpoints` may probe, as `plugins.toml` lists them.
     pub(crate) fn probes(&self) -> String {
-        format!(r#"probes = ["127.0.0.1:{}", "127.0.0.1:6180"]"#, self.ironic.port)
+        let [service, port] = [format!("{OPERATOR}/{IRONIC}"), self.ironic.port.to_string()];
+        format!(r#"probes = ["127.0.0.1:{port}", "127.0.0.1:6180", "{service}:6385", "{service}:6180"]"#)
     }
 
     /// Returns a script that edits `plugins.toml` as the page says. The stand-in for Ironic has another port. `readiness` must not wait
@@ -71,7 +72,7 @@ impl Site {
         let edits = [
             format!(r#"s|"\*:6385"|"127.0.0.1:{}"|"#, self.ironic.port),
             r#"s|"\*:6180"|"127.0.0.1:6180"|"#.to_owned(),
-            r#"s|, "\*/\*:[0-9]*"||g"#.to_owned(),
+            format!(r#"s|"\*/\*:|"{OPERATOR}/{IRONIC}:|g"#),
             r#"s|^\[plugins\.readiness\]$|&\nconfig = { severity = { clusters = "warn" } }|"#.to_owned(),
         ];
         let edits: Vec<String> = edits.iter().map(|edit| format!("-e '{edit}'")).collect();
