@@ -99,7 +99,7 @@ pub(crate) async fn commit_import(
     tokio::try_join!(check_source(), check_as_copied(job, list, Some(known)))?;
     imported::check_copies(job, list, known, &imports, &accepted).await?;
     calls::wait_for_checks(job, &PluginView::from_list(list), Point::AfterResume).await?;
-    evidence::wait_for_takeover(job, list, known, None).await?;
+    evidence::wait_for_takeover(job, list, known, &BTreeSet::new(), None).await?;
     // The waits took time, and a change that the deletes find has no way back.
     check_as_copied(job, list, None).await?;
     check_source().await?;

@@ -116,27 +116,45 @@ async fn find_waiting(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure
     let looks = clusters.map(|entry: &Entry| -> Work<'_, Option<Key>> {
         async move {
             let kind = job.kind(Side::Target, &entry.key.group_kind)?;
-            let copy = job.target.get(kind, &entry.key).await?;
-            let waits = match &copy {
-                Some(copy) if pause::is_ours(&copy.meta, &job.move_id) => true,
-                // Nothing unpauses it. The user knows that it stays paused.
-                Some(copy)
-                    if job.is_named_to_unpause(&entry.key)
-                        && pausing::describe_pause_of_others(job, &copy.meta).is_some() =>
-                {
-                    false
-                }
-                // Without the annotation, only its name unpauses it. It was not compared either.
-                Some(copy) if entry.pausing == Pausing::Paused => {
-                    pause::is_paused(copy).map_err(|error| Failure::Object(Side::Target, error))?
-                }
-                _ => false,
-            };
+            let Some(copy) = job.target.get(kind, &entry.key).await? else { return Ok(None) };
+            // Without the annotation, only its name unpauses it. It was not compared either.
+            let has_lost_undo = entry.pausing == Pausing::Paused
+                && pause::is_paused(&copy).map_err(|error| Failure::Object(Side::Target, error))?
+                && !pausing::is_kept_paused(job, &entry.key, &copy.meta);
+            let waits = pause::is_ours(&copy.meta, &job.move_id) || has_lost_undo;
             Ok(waits.then(|| entry.key.clone()))
         }
         .boxed()
     });
     Ok(side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect())
+}
+
+/// Finds the named Clusters whose copies another than this move paused, and warns about them. No controller takes over their objects while
+/// they are paused. Only a user of this command names them, not a user who may write to the copies.
+pub(crate) async fn find_kept_paused(job: &Job, list: &ReleaseList) -> Result<BTreeSet<Key>, Failure> {
+    let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind));
+    let named = clusters.filter(|entry| job.is_named_to_unpause(&entry.key));
+    let looks = named.map(|entry: &Entry| -> Work<'_, Option<Key>> {
+        async move {
+            let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+            let Some(copy) = job.target.get(kind, &entry.key).await? else { return Ok(None) };
+            let paused = pause::is_paused(&copy).map_err(|error| Failure::Object(Side::Target, error))?;
+            let kept = paused && pausing::is_kept_paused(job, &entry.key, &copy.meta);
+            Ok(kept.then(|| entry.key.clone()))
+        }
+        .boxed()
+    });
+    let looked = side_by_side::try_all(OBJECTS, looks.collect()).await?;
+    let kept: BTreeSet<Key> = looked.into_iter().flatten().collect();
+    for cluster in &kept {
+        let cluster = job.target.own_name(cluster);
+        let text = format!(
+            "{cluster} in the target stays paused: pivot-host doesn't check that controllers took over its objects"
+        );
+        let (code, remedies) = ("unverified".into(), Vec::new());
+        job.report(Event::Warning { code, object: Some(cluster), text, remedies });
+    }
+    Ok(kept)
 }
 
 /// Checks, before anything is deleted, that every copy still exists with one of these marks. Copies that the target's

@@ -395,13 +395,19 @@ async fn unpause_named(job: &Job, handle: &Handle, kind: &Arc<Kind>, key: &Key) 
 }
 
 /// Describes the annotation that shows that another than this move paused a Cluster. A move pauses a Cluster in its spec.
-pub(crate) fn describe_pause_of_others(job: &Job, meta: &Meta) -> Option<String> {
+fn describe_pause_of_others(job: &Job, meta: &Meta) -> Option<String> {
     if pause::has_undo(meta) && !pause::is_ours(meta, &job.move_id) {
         return Some("another move paused it".to_owned());
     }
     let annotation =
         [names::PAUSED, names::OUT_OF_DATE].into_iter().find(|name| meta.has_annotation(name))?;
     Some(format!("it has the annotation {annotation}"))
+}
+
+/// Returns true if a user named a Cluster, and another than this move paused it. It stays paused, and the move ends without it. Takes its
+/// key in the source.
+pub(crate) fn is_kept_paused(job: &Job, key: &Key, meta: &Meta) -> bool {
+    job.is_named_to_unpause(key) && describe_pause_of_others(job, meta).is_some()
 }
 
 /// Warns that a Cluster is still paused, and that nothing shows how the pause is undone.

@@ -96,11 +96,13 @@ fn find_expectations(job: &Job, moved: &[Moved<'_>]) -> Result<Asked, Failure> {
 }
 
 /// Waits until the target's controllers report the same as the source's did. Only writes `since` the commit count, by the
-/// target's clock; without that time, writes after the copies' creation count.
+/// target's clock; without that time, writes after the copies' creation count. Nothing is expected of Clusters that are `kept_paused` in
+/// the target, nor of their objects.
 pub(crate) async fn wait_for_takeover(
     job: &Job,
     list: &ReleaseList,
     known: &Inventory,
+    kept_paused: &BTreeSet<Key>,
     since: Option<&str>,
 ) -> Result<(), Failure> {
     let unverified = find_unverified_kinds(job, list);
@@ -125,7 +127,7 @@ pub(crate) async fn wait_for_takeover(
         // An object that no longer exists won't be deleted.
         let listed = known.get_by_key(&entry.key);
         let Some(object) = listed.or_else(|| unlisted.get_by_key(&entry.key)) else { continue };
-        let asleep = is_paused_by_user(job, object)?;
+        let asleep = is_paused_by_user(job, object)? || kept_paused.contains(&entry.key);
         moved.push(Moved {
             key: &entry.key,
             object,

@@ -55,7 +55,9 @@ impl ActiveMove {
             }
             dropped = live::unpause_copies(&job, &self.journal.record, &list, copied).await?;
             calls::wait_for_checks(&job, &PluginView::from_list(&list), Point::AfterResume).await?;
-            evidence::wait_for_takeover(&job, &list, known, Some(self.journal.committed_at()?)).await?;
+            let kept_paused = Box::pin(live::find_kept_paused(&job, &list)).await?;
+            let since = Some(self.journal.committed_at()?);
+            evidence::wait_for_takeover(&job, &list, known, &kept_paused, since).await?;
             job.safe_point()?;
             self.record_time(Phase::Live);
         }

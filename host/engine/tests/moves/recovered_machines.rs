@@ -1,20 +1,22 @@
 //! A recovered move whose target may have changed machines before it was lost: Clusters are compared with their nodes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
 use pivot_core::objects::names;
 use pivot_core::{Key, Object, Side};
 use pivot_engine::{Failure, PausedCluster, Setup, Stop, WorkloadClusters};
 use pivot_memory::MemoryPlace;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::recovered::{Lost, is_paused, lose, other, recovering, two_clusters};
-use crate::restored::cluster;
+use crate::restored::{cluster, reconcile};
 use crate::run;
-use crate::stage::{INFRA, Stage, key, picture, under_way};
+use crate::stage::{CLUSTERS, INFRA, Stage, key, picture, under_way};
 use crate::stale_backup::{Nodes, provide_machines};
 use crate::trouble::half_committed;
 
@@ -168,6 +170,16 @@ async fn killed_recoveries_unpause_no_endangered_cluster() {
     }
 }
 
+/// The user replaces the annotation that undoes the pause.
+fn keep_paused(place: &MemoryPlace) {
+    let change = |body: &mut Value| {
+        let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
+        annotations.remove(names::UNDO).unwrap();
+        annotations.insert(names::PAUSED.to_owned(), json!(""));
+    };
+    place.edit(&cluster(), change).unwrap();
+}
+
 /// A way to end a recovery although nothing corrects the Cluster.
 #[tokio::test(start_paused = true)]
 async fn recoveries_end_with_clusters_that_users_pause() {
@@ -175,17 +187,56 @@ async fn recoveries_end_with_clusters_that_users_pause() {
         let stage = lose_machines().await;
         let nodes = with_unknown_member();
         recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap_err();
-        let keep_paused = |body: &mut serde_json::Value| {
-            let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
-            annotations.remove(names::UNDO).unwrap();
-            annotations.insert(names::PAUSED.to_owned(), json!(""));
-        };
-        get_place(&stage, side).edit(&cluster(), keep_paused).unwrap();
+        keep_paused(get_place(&stage, side));
         recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap();
         assert!(is_paused(get_place(&stage, side), &cluster()), "{side}");
         assert!(under_way(stage.setup()).await.is_none(), "{side}");
         assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{side}");
     }
+}
+
+/// The controllers of Machines report a pause, as Cluster API's have since 1.9.
+fn report_pause(place: &MemoryPlace) {
+    for name in ["m0", "m1"] {
+        let report = |body: &mut Value| {
+            body["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"] = json!("c");
+            body["status"] =
+                json!({"nodeRef": {"name": name}, "conditions": [{"type": "Paused", "status": "True"}]});
+        };
+        place.edit(&key(CLUSTERS, "Machine", name), report).unwrap();
+    }
+}
+
+/// Controllers of the target rightly do nothing for the paused Cluster. They must take over the other one.
+// proves: I11
+#[tokio::test(start_paused = true)]
+async fn takeover_is_awaited_except_for_kept_pauses() {
+    let mut stage = lose_machines().await;
+    report_pause(&stage.source);
+    let (side, nodes) = (Side::Target, with_unknown_member());
+    recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap_err();
+    report_pause(&stage.target);
+    keep_paused(&stage.target);
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
+    stage.options.takeover_timeout = Duration::from_secs(60);
+    let stop = recover(&stage, side, &nodes, &[&other()]).await.unwrap_err();
+    let [waiting] = left_paused(&stop, side) else { panic!("{stop}") };
+    assert_eq!(waiting.cluster, cluster(), "it was not named");
+
+    let named = [&cluster(), &other()];
+    let stop = recover(&stage, side, &nodes, &named).await.unwrap_err();
+    let Failure::NotTakenOver(missing) = &stop.failure else { panic!("{stop}") };
+    let missing: Vec<&Key> = missing.iter().filter_map(|awaited| awaited.object.as_ref()).collect();
+    assert_eq!(missing, [&other()], "{stop}");
+    assert!(stage.source.body(&cluster()).is_some());
+
+    reconcile(&stage.target, &other());
+    let status = json!({"conditions": [{"type": "ControlPlaneInitialized", "status": "True"}]});
+    stage.target.edit(&other(), |body| body["status"] = status).unwrap();
+    recover(&stage, side, &nodes, &named).await.unwrap();
+    assert!(is_paused(&stage.target, &cluster()) && !is_paused(&stage.target, &other()));
+    assert!(stage.source.body(&cluster()).is_none() && under_way(stage.setup()).await.is_none());
+    assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target));
 }
 
 /// Fails the test if a run lists nodes.
