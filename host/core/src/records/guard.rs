@@ -2,7 +2,8 @@
 //!
 //! A guard is against accidents, and nothing relies on it. An API server applies a policy a moment after it was written, and skips it on
 //! errors. API servers recognise pivot-host only by its field manager. A policy covers objects with the move's undo annotation, and from
-//! the commit on scaling by UIDs. So it covers nothing once the move has ended. A recovery removes it, because its source stays.
+//! the commit on scaling by UIDs. So it covers nothing once the move has ended. A recovery removes it on both sides, because users may
+//! correct Clusters that stay paused.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -123,9 +123,15 @@ pub(crate) async fn remove(job: &Job) {
     tokio::join!(remove_on(job, Side::Source, false), remove_on(job, Side::Target, false));
 }
 
+/// Removes the guard of a move that is recovered, if there is one. Users may correct Clusters that stay paused on either side. A target
+/// that was restored may have the guard again.
+pub(crate) async fn remove_for_recovery(job: &Job) {
+    tokio::join!(remove_on(job, Side::Source, true), remove_on(job, Side::Target, true));
+}
+
 /// Removes the guard on one side, if there is one. A failure is only reported. If a guard that is left is `in_the_way`, missing
 /// permissions are reported, too.
-pub(crate) async fn remove_on(job: &Job, side: Side, in_the_way: bool) {
+async fn remove_on(job: &Job, side: Side, in_the_way: bool) {
     let handle = job.handle(side);
     let may_be_there = job.may_have_guard && handle.end_kind.is_cluster();
     for (kind, _) in POLICY_KINDS.into_iter().rev().filter(|_| may_be_there) {

@@ -162,11 +162,10 @@ pub(crate) async fn recover_source(active: &mut ActiveMove) -> Result<(), Failur
     job.safe_point()?;
     // The target's record is removed first, because it may decide.
     active.journal.forget_attempts().await?;
+    guard::remove_for_recovery(&job).await;
     // The copies would count as others' in the next attempt. Before the commit, the copies are the reason for the recovery, so
     // it is recorded before they are removed.
     if lost.phase.is_committed() {
-        // The source's content may change again.
-        guard::remove_on(&job, Side::Source, true).await;
         rollback::clear_copies(&job, &active.journal.record).await?;
     }
     active.journal.enter_phase(Phase::Copied).await?;

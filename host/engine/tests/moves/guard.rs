@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pivot_core::messages::risk::Risk;
+use pivot_core::objects::names;
 use pivot_core::records::guard::{POLICY_GROUP, POLICY_KINDS, move_of_guard, policy_manifest};
 use pivot_core::records::record::Phase;
 use pivot_core::{GroupKind, Key, Kind, KindLabels, Side};
 use pivot_engine::{Exit, Failure, Options, Setup, Sides, diagnosis};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::{Access, PlaceError};
+use serde_json::Value;
 
 use crate::clusters::Notes;
 use crate::committed::commit;
@@ -19,6 +21,7 @@ use crate::restored;
 use crate::run;
 use crate::seeds::deaths_of;
 use crate::stage::{Stage, is_record, picture, under_way};
+use crate::trouble::half_committed;
 
 fn stage() -> Stage {
     add_policies(Stage::new())
@@ -263,24 +266,44 @@ async fn guards_of_other_roles_have_no_command() {
     assert!(found.len() == 1 && found[0].contains("the status of its source"), "{found:?}");
 }
 
+/// A move whose target lost it after the commit, and one that is recovered before. Both sides have its guard.
+async fn recoverable() -> [Stage; 2] {
+    let committed = commit(add_policies(restored::stage())).await;
+    restored::forget(&committed.target);
+    let uncommitted = half_committed(add_policies(restored::stage())).await;
+    let lose_undo = |body: &mut Value| {
+        drop(body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO));
+    };
+    uncommitted.target.edit(&restored::cluster(), lose_undo).unwrap();
+    for stage in [&committed, &uncommitted] {
+        let move_id = under_way(setup(stage, false)).await.unwrap().record.move_id;
+        for (place, side) in [(&stage.source, Side::Source), (&stage.target, Side::Target)] {
+            place.insert(policy_manifest(side, &move_id, &BTreeSet::new(), None)).unwrap();
+        }
+    }
+    [committed, uncommitted]
+}
+
 #[tokio::test(start_paused = true)]
-async fn recovered_sources_have_no_guard() {
-    let stage = commit(add_policies(restored::stage())).await;
-    restored::forget(&stage.target);
-    let source = stage.source.clone();
-    let move_id = under_way(setup(&stage, false)).await.unwrap().record.move_id;
-    source.insert(policy_manifest(Side::Source, &move_id, &BTreeSet::new(), None)).unwrap();
-    let mut recovering = setup(&stage, false);
-    recovering.options.accept.insert(Risk::WorldChanged);
-    // The user has no permission to remove policies; and then the run dies at the record.
-    for (denied, left) in [(POLICY_GROUP, 1), ("", 0)] {
-        source.on_call(move |verb, key| {
-            let dies = verb == "patch" && is_record(key, "source");
-            let is_denied = verb == "delete" && key.group_kind.group == denied;
-            (dies || is_denied).then(|| Fault::Before(PlaceError::Forbidden("denied".into())))
-        });
-        let notes = Arc::new(Notes::default());
-        run::rollback(Setup { watcher: notes.clone(), ..recovering.clone() }).await.unwrap_err();
-        assert_eq!((count_guards(&source), notes.lines_of("guard-left").len()), (left, left));
+async fn recovered_moves_have_no_guard() {
+    for stage in recoverable().await {
+        let mut recovering = setup(&stage, false);
+        recovering.options.accept.insert(Risk::WorldChanged);
+        // The user has no permission to remove policies; and then the run dies at the record.
+        for (is_denied, left) in [(true, 1), (false, 0)] {
+            stage.source.on_call(move |verb, key| {
+                let dies = verb == "patch" && is_record(key, "source");
+                let is_denied = is_denied && verb == "delete" && is_guard(key);
+                (dies || is_denied).then(|| Fault::Before(PlaceError::Forbidden("denied".into())))
+            });
+            stage.target.on_call(move |verb, key| {
+                let is_denied = is_denied && verb == "delete" && is_guard(key);
+                is_denied.then(|| Fault::Before(PlaceError::Forbidden("denied".into())))
+            });
+            let notes = Arc::new(Notes::default());
+            run::rollback(Setup { watcher: notes.clone(), ..recovering.clone() }).await.unwrap_err();
+            assert_eq!((count_guards(&stage.source), count_guards(&stage.target)), (left, left));
+            assert_eq!(notes.lines_of("guard-left").len(), 2 * left);
+        }
     }
 }
