@@ -182,7 +182,7 @@ pub(super) fn remedy_text(remedy: &Remedy) -> String {
         ),
         Remedy::NameComparedCluster { cluster } => format!(
             "compare the machines of each Cluster with the cloud or the rack, then name the Clusters whose machines match: --unpause {}",
-            quoted_name(cluster)
+            cluster.as_ref().map_or_else(|| "NAMESPACE/NAME".to_owned(), quoted_name)
         ),
         Remedy::DropLostWorkers { cluster } => format!(
             "if the machines that can be dropped are gone in the cloud or the rack, resume with --drop {}: it removes their copies, and \
@@ -494,7 +494,7 @@ mod tests {
             Remedy::AddPlugin { kind: GroupKind::new("metal3.io", "BareMetalHost") },
             Remedy::RestoreTarget,
             Remedy::RecoverSource,
-            Remedy::NameComparedCluster { cluster: object },
+            Remedy::NameComparedCluster { cluster: Some(object) },
             Remedy::RollBackLostUndo,
             Remedy::PauseSource,
             Remedy::NameClusterToUnpause { cluster: another },

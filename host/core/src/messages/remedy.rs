@@ -186,8 +186,9 @@ pub enum Remedy {
     },
     /// Compare a Cluster's machines, then let it be unpaused.
     NameComparedCluster {
-        /// The first of those that stay paused.
-        cluster: Key,
+        /// The first Cluster without a known difference; none if each Cluster differs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cluster: Option<Key>,
     },
     /// If Machines without a node are gone for good, drop them from a restored Cluster.
     DropLostWorkers {

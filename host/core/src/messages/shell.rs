@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::messages::safe_text::is_hidden;
+use crate::objects::names::{FIELD_MANAGER, PAUSED, UNDO};
 use crate::{Key, Side};
 
 /// Quotes a word for a shell. Invisible characters become escapes, which bash and zsh understand.
@@ -66,6 +67,15 @@ impl Kubectl {
         Self::object(side, "patch", key, &["--field-manager", manager, "--type", "merge", "-p", patch])
     }
 
+    /// A command that has a move leave its paused Cluster paused. Users fill in the names that the Cluster has on the side. The field manager
+    /// passes the guard of a move.
+    pub fn keep_cluster_paused(side: Side) -> Self {
+        let (undo, paused) = (format!("{UNDO}-"), format!("{PAUSED}=true"));
+        let object = ["-n", "NAMESPACE", "cluster.cluster.x-k8s.io", "NAME"];
+        let words = ["annotate", "--field-manager", FIELD_MANAGER].into_iter().chain(object);
+        Self::new(side, words.chain([undo.as_str(), paused.as_str()]))
+    }
+
     /// A command of these words.
     pub fn new<'a>(side: Side, words: impl IntoIterator<Item = &'a str>) -> Self {
         Self { side, flags: Vec::new(), words: words.into_iter().map(str::to_owned).collect() }
@@ -110,6 +120,15 @@ mod tests {
         assert_eq!(
             named.to_string(),
             "kubectl --kubeconfig 'a b' get -n ns machine.cluster.x-k8s.io m -o yaml"
+        );
+    }
+
+    #[test]
+    fn commands_that_keep_a_pause_pass_guards() {
+        assert_eq!(
+            Kubectl::keep_cluster_paused(Side::Target).to_string(),
+            "kubectl annotate --field-manager pivot-host -n NAMESPACE cluster.cluster.x-k8s.io NAME pivot-host.io/undo- \
+             cluster.x-k8s.io/paused=true"
         );
     }
 

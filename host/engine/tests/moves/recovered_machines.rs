@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
+use pivot_core::messages::shell::Kubectl;
 use pivot_core::objects::names;
 use pivot_core::{Key, Object, Side};
 use pivot_engine::{Failure, PausedCluster, Setup, Stop, WorkloadClusters};
@@ -62,16 +63,24 @@ fn left_paused(stop: &Stop, side: Side) -> &[PausedCluster] {
     }
 }
 
+/// The kubectl command among the remedies.
+fn find_command(stop: &Stop) -> Option<Kubectl> {
+    stop.remedies().into_iter().find_map(|remedy| match remedy {
+        Remedy::Kubectl { command, .. } => Some(command),
+        _ => None,
+    })
+}
+
 // proves: I14
 #[tokio::test(start_paused = true)]
 async fn recovered_clusters_are_listed_with_differences() {
     let unreadable = "its nodes can't be read without Secret ns/d-kubeconfig";
     for side in SIDES {
-        for (nodes, reasons, first) in [
-            (equal_nodes(), vec![], cluster()),
-            (Nodes::with_names(&["m0"]), vec!["no node has the provider ID of Machine ns/m1"], cluster()),
-            (Nodes::silent(), vec!["its nodes can't be read: no route to host"], cluster()),
-            (with_unknown_member(), vec!["nodes of the control plane without a Machine: cp"], other()),
+        for (nodes, reasons, can_be_named) in [
+            (equal_nodes(), vec![], true),
+            (Nodes::with_names(&["m0"]), vec!["no node has the provider ID of Machine ns/m1"], true),
+            (Nodes::silent(), vec!["its nodes can't be read: no route to host"], true),
+            (with_unknown_member(), vec!["nodes of the control plane without a Machine: cp"], false),
         ] {
             let at = format!("{side} {reasons:?}");
             let stage = lose_machines().await;
@@ -83,7 +92,7 @@ async fn recovered_clusters_are_listed_with_differences() {
                 can_be_dropped: false,
             };
             let expected = [
-                paused_cluster(cluster(), &reasons, first == cluster()),
+                paused_cluster(cluster(), &reasons, can_be_named),
                 paused_cluster(other(), &[unreadable], true),
             ];
             assert_eq!(left_paused(&stop, side), expected, "{at}");
@@ -92,7 +101,9 @@ async fn recovered_clusters_are_listed_with_differences() {
                 Some(reason) => format!("Cluster ns/c: {reason}"),
             };
             assert!(stop.to_string().contains(&line), "{at}: {stop}");
-            assert_eq!(stop.remedies().last(), Some(&Remedy::NameComparedCluster { cluster: first }), "{at}");
+            // No remedy has the name of a Cluster that differs.
+            let equal = reasons.is_empty().then(cluster);
+            assert_eq!(stop.remedies().last(), Some(&Remedy::NameComparedCluster { cluster: equal }), "{at}");
             assert!(is_paused(get_place(&stage, side), &cluster()), "{at}");
             assert!(is_paused(get_place(&stage, side), &other()), "{at}");
         }
@@ -118,6 +129,7 @@ async fn named_clusters_wait_while_etcd_is_in_danger() {
             assert_eq!((&paused.cluster, paused.can_be_named), (&cluster(), false), "{side}: {stop}");
             let offers_name = |remedy: &Remedy| matches!(remedy, Remedy::NameComparedCluster { .. });
             assert!(!stop.remedies().iter().any(offers_name), "{side}: {:?}", stop.remedies());
+            assert_eq!(find_command(&stop), Some(Kubectl::keep_cluster_paused(side)));
             let there = get_place(&stage, side);
             assert!(is_paused(there, &cluster()) && !is_paused(there, &other()), "{side}");
             let pool = there.body(&key(INFRA, "Pool", "p")).unwrap();

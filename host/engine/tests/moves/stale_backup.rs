@@ -124,7 +124,7 @@ async fn differing_clusters_stay_paused_until_corrected() {
             "{}",
             stop.state
         );
-        assert_eq!(stop.remedies().last(), Some(&Remedy::NameComparedCluster { cluster: cluster() }));
+        assert_eq!(stop.remedies().last(), Some(&Remedy::NameComparedCluster { cluster: None }));
         let pool = stage.target.body(&key(INFRA, "Pool", "p")).unwrap().to_string();
         assert!(is_paused(&stage.target, &cluster()) && pool.contains("pivot-host.io/undo"));
 

@@ -477,7 +477,7 @@ fn remedies() -> String {
             Remedy::PauseSource => Some(Remedy::NameClusterToPause { cluster: cluster() }),
             Remedy::NameClusterToPause { .. } => Some(Remedy::SwitchOffSource),
             Remedy::SwitchOffSource => Some(Remedy::ExplainMissingCopies),
-            Remedy::ExplainMissingCopies => Some(Remedy::NameComparedCluster { cluster: cluster() }),
+            Remedy::ExplainMissingCopies => Some(Remedy::NameComparedCluster { cluster: Some(cluster()) }),
             Remedy::NameComparedCluster { .. } => Some(Remedy::DropLostWorkers { cluster: cluster() }),
             Remedy::DropLostWorkers { .. } => Some(Remedy::NameClusterToUnpause { cluster: cluster() }),
             Remedy::NameClusterToUnpause { .. } => Some(Remedy::NotImported),

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use pivot_core::Side;
 use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::shell::Kubectl;
 use pivot_core::plugins::hooks::Hook;
 
 use crate::base::outcome::failure::{Exit, Failure};
@@ -14,26 +16,15 @@ use crate::base::outcome::paused_cluster::PausedCluster;
 const EXPLAIN_UNMARKED: &str = "find out which tool made these Clusters, or removed the mark. Compare all that belongs to them with the source. \
                                 Restore neither side from a backup";
 
-/// Remedies for Clusters that stay paused until they are compared with their nodes.
-struct DifferenceRemedies {
-    correct: &'static str,
-    /// For a control plane with a node without a Machine.
-    explain_control_plane: &'static str,
-}
-
-const OF_RESTORES: DifferenceRemedies = DifferenceRemedies {
-    correct: "correct the paused copies, or make the nodes readable, and resume: each Cluster is compared again",
-    explain_control_plane: "a control plane with a node without a Machine stays paused: its provider would remove that member of etcd. \
-                            To end the restore without this Cluster, remove its annotation pivot-host.io/undo: it stays paused. \
-                            Then restore this Cluster alone from a backup that has the Machine",
-};
-
-const OF_RECOVERIES: DifferenceRemedies = DifferenceRemedies {
-    correct: "correct the paused Clusters that differ, or make their nodes readable, and repeat the command: each Cluster is compared again",
-    explain_control_plane: "a control plane with a node without a Machine stays paused, also if a command names it: its provider would remove \
-                            that member of etcd. To end the move while this Cluster stays paused, replace its annotation pivot-host.io/undo \
-                            by cluster.x-k8s.io/paused, and name it",
-};
+const CORRECT_RESTORED: &str =
+    "correct the paused copies, or make the nodes readable, and resume: each Cluster is compared again";
+const CORRECT_RECOVERED: &str = "correct the paused Clusters that differ, or make their nodes readable, and repeat the command: each \
+                                 Cluster is compared again";
+/// Remedy for a restored control plane with a node without a Machine.
+const EXPLAIN_RESTORED_CONTROL_PLANE: &str = "a control plane with a node without a Machine stays paused: its provider would remove that \
+                                              member of etcd. To end the restore without this Cluster, remove its annotation \
+                                              pivot-host.io/undo: it stays paused. Then restore this Cluster alone from a backup that has \
+                                              the Machine";
 
 /// Returns alternative remedies for a failure.
 pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
@@ -97,8 +88,12 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
         (Failure::OneSidedMove { one_sided: OneSidedMove::PausedAgain(_), .. }, _) => {
             vec![Remedy::RollBackLostUndo]
         }
-        (Failure::LeftPaused { clusters, .. }, _) => remedies_for_differences(clusters, &OF_RECOVERIES),
-        (Failure::RestoreDiffers(clusters), _) => remedies_for_differences(clusters, &OF_RESTORES),
+        (Failure::LeftPaused { side, clusters, .. }, _) => {
+            remedies_for_differences(clusters, CORRECT_RECOVERED, explain_recovered_control_plane(*side))
+        }
+        (Failure::RestoreDiffers(clusters), _) => {
+            remedies_for_differences(clusters, CORRECT_RESTORED, EXPLAIN_RESTORED_CONTROL_PLANE.into())
+        }
         (Failure::UndoLost { clusters }, _) => clusters
             .first()
             .map(|cluster| Remedy::NameClusterToUnpause { cluster: cluster.clone() })
@@ -113,20 +108,35 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     }
 }
 
-fn remedies_for_differences(clusters: &[PausedCluster], words: &DifferenceRemedies) -> Vec<Remedy> {
+/// Returns the remedy for a control plane with a node without a Machine, in a recovery.
+fn explain_recovered_control_plane(side: Side) -> Remedy {
+    let before = format!(
+        "a control plane with a node without a Machine stays paused, also if a command names it: its provider would remove that member of \
+         etcd. To end the move while this Cluster stays paused, replace its annotation in the {side} ("
+    );
+    Remedy::kubectl(&before, Kubectl::keep_cluster_paused(side), "), and name the Cluster")
+}
+
+/// Returns the remedies for Clusters that stay paused until they are compared with their nodes.
+fn remedies_for_differences(
+    clusters: &[PausedCluster],
+    correct: &str,
+    explain_control_plane: Remedy,
+) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if clusters.iter().any(|cluster| !cluster.reasons.is_empty()) {
-        remedies.push(words.correct.into());
+        remedies.push(correct.into());
     }
     if clusters.iter().any(|cluster| !cluster.can_be_named) {
-        remedies.push(words.explain_control_plane.into());
+        remedies.push(explain_control_plane);
     }
     let dropped = clusters.iter().find(|cluster| cluster.can_be_dropped);
     remedies.extend(dropped.map(|paused| Remedy::DropLostWorkers { cluster: paused.cluster.clone() }));
-    let nameable = clusters.iter().filter(|cluster| cluster.can_be_named);
-    // A Cluster without a difference comes first.
-    let named = nameable.min_by_key(|cluster| !cluster.reasons.is_empty());
-    remedies.extend(named.map(|named| Remedy::NameComparedCluster { cluster: named.cluster.clone() }));
+    if clusters.iter().any(|cluster| cluster.can_be_named) {
+        // Users decide about a Cluster that differs.
+        let equal = clusters.iter().find(|cluster| cluster.reasons.is_empty());
+        remedies.push(Remedy::NameComparedCluster { cluster: equal.map(|paused| paused.cluster.clone()) });
+    }
     remedies
 }
 
