@@ -87,42 +87,60 @@ impl NodeComparison<'_> {
         cluster: &Object,
     ) -> Result<Option<ComparedWorkers>, Failure> {
         let key = cluster.key();
-        let stays = |reasons: Vec<String>, can_be_named: bool, lost| {
-            let cluster = key.clone();
-            let paused = PausedCluster { cluster, reasons, can_be_named, can_be_dropped: false };
-            Ok(Some(ComparedWorkers { paused, lost }))
-        };
-        let unread = || Err("its nodes can't be read".to_owned());
-        let secret = kubeconfig_of(&key);
-        let Some(kubeconfig) = self.get(&secret).await? else {
-            return stays(vec![format!("its nodes can't be read without {secret}")], true, unread());
-        };
-        let nodes = match self.workloads.list_nodes(kubeconfig).await {
+        let nodes = match self.list_nodes(&key).await? {
             Ok(nodes) => nodes,
-            Err(reason) => return stays(vec![format!("its nodes can't be read: {reason}")], true, unread()),
+            Err(reason) => {
+                let paused = PausedCluster::with_reasons(key, vec![reason]);
+                let lost = Err("its nodes can't be read".to_owned());
+                return Ok(Some(ComparedWorkers { paused, lost }));
+            }
         };
         let control_plane = match find_control_plane(cluster) {
             Some(reference) => self.get(&reference).await?,
-            None => None,
+            None => Ok(None),
+        };
+        let (control_plane, denied) = match control_plane {
+            Ok(control_plane) => (control_plane, None),
+            Err(denied) => (None, Some(denied)),
         };
         let control_plane = control_plane.as_ref();
         let compared = ComparedCluster { cluster: &key, objects, control_plane, known_ids };
         let found: NodeDifferences = compared.compare_with_nodes(&nodes);
-        match found.is_empty() {
-            true => Ok(None),
-            false => {
-                stays(found.lines(), !found.has_unknown_control_plane(), compared.find_lost_workers(&found))
-            }
+        if found.is_empty() && denied.is_none() {
+            return Ok(None);
         }
+        let lost = match &denied {
+            Some(denied) => Err(denied.clone()),
+            None => compared.find_lost_workers(&found),
+        };
+        let mut reasons = found.lines();
+        reasons.extend(denied.map(|denied| format!("it was not compared in full: {denied}")));
+        let can_be_named = !found.has_unknown_control_plane();
+        let paused = PausedCluster { cluster: key, reasons, can_be_named, can_be_dropped: false };
+        Ok(Some(ComparedWorkers { paused, lost }))
     }
 
-    /// Reads an object. An object counts as missing if the side doesn't serve its kind. It does, too, if no object of its kind moves,
-    /// so that the user needs no permission for it.
-    async fn get(&self, key: &Key) -> Result<Option<Object>, Failure> {
-        let Some(kind) = self.job.kinds.get(self.side).get(&key.group_kind) else { return Ok(None) };
+    /// Reads the nodes of a Cluster's workload cluster. Returns the reason if they can't be read.
+    async fn list_nodes(&self, cluster: &Key) -> Result<Result<Vec<Object>, String>, Failure> {
+        let secret = kubeconfig_of(cluster);
+        let nodes = match self.get(&secret).await? {
+            Ok(Some(kubeconfig)) => self.workloads.list_nodes(kubeconfig).await,
+            Ok(None) => return Ok(Err(format!("its nodes can't be read without {secret}"))),
+            Err(denied) => Err(denied),
+        };
+        Ok(nodes.map_err(|reason| format!("its nodes can't be read: {reason}")))
+    }
+
+    /// Reads an object. An object counts as missing if the side doesn't serve its kind. Returns the reason if the user has no permission
+    /// to read it.
+    async fn get(&self, key: &Key) -> Result<Result<Option<Object>, String>, Failure> {
+        let Some(kind) = self.job.kinds.get(self.side).get(&key.group_kind) else { return Ok(Ok(None)) };
         match self.job.handle(self.side).get(kind, key).await {
-            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => Ok(None),
-            other => other,
+            Ok(object) => Ok(Ok(object)),
+            Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
+                Ok(Err(format!("no permission to read {key}")))
+            }
+            Err(failure) => Err(failure),
         }
     }
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::objects::names;
-use pivot_core::{Key, Object, Side};
+use pivot_core::{Key, KindLabels, Object, Side};
 use pivot_engine::{Failure, PausedCluster, Setup, Stop, WorkloadClusters};
-use pivot_memory::MemoryPlace;
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::json;
 
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::recovered::{Lost, is_paused, lose, other, recovering, two_clusters};
 use crate::restored::cluster;
 use crate::run;
-use crate::stage::{INFRA, Stage, key, picture, under_way};
+use crate::stage::{INFRA, Stage, key, kind, picture, under_way};
 use crate::stale_backup::{Nodes, provide_machines};
 use crate::trouble::half_committed;
 
@@ -93,6 +94,44 @@ async fn recovered_clusters_are_listed_with_differences() {
             assert_eq!(stop.remedies().last(), Some(&Remedy::NameComparedCluster { cluster: first }), "{at}");
             assert!(is_paused(get_place(&stage, side), &cluster()), "{at}");
             assert!(is_paused(get_place(&stage, side), &other()), "{at}");
+        }
+    }
+}
+
+/// An object that the user can't read isn't missing, and a Cluster without it isn't compared in full.
+#[tokio::test(start_paused = true)]
+async fn denied_reads_are_listed_as_such() {
+    let group = "controlplane.cluster.x-k8s.io";
+    for side in SIDES {
+        for (denied, reason) in [
+            (
+                key("", "Secret", "c-kubeconfig"),
+                "its nodes can't be read: no permission to read Secret ns/c-kubeconfig",
+            ),
+            (
+                key(group, "KubeadmControlPlane", "cp"),
+                "it was not compared in full: no permission to read KubeadmControlPlane ns/cp",
+            ),
+        ] {
+            let stage = lose_machines().await;
+            recover(&stage, side, &equal_nodes(), &[]).await.unwrap_err();
+            for place in [&stage.source, &stage.target] {
+                let kind = kind(group, "KubeadmControlPlane", "kubeadmcontrolplanes", KindLabels::default());
+                place.add_kind(kind);
+            }
+            let there = get_place(&stage, side);
+            let reference = json!({"apiGroup": group, "kind": "KubeadmControlPlane", "name": "cp"});
+            there.edit(&cluster(), |body| body["spec"]["controlPlaneRef"] = reference).unwrap();
+            there.on_call(move |verb, key| {
+                let is_denied = verb == "get" && *key == denied;
+                is_denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+            });
+            let stop = recover(&stage, side, &equal_nodes(), &[]).await.unwrap_err();
+            let [paused, _] = left_paused(&stop, side) else { panic!("{side}: {stop}") };
+            assert_eq!(
+                (&paused.cluster, paused.reasons.as_slice()),
+                (&cluster(), [reason.to_owned()].as_slice())
+            );
         }
     }
 }
