@@ -21,6 +21,8 @@ use crate::base::requests::side_by_side::EMPTY_LISTS;
 /// A Cluster that differs from its nodes.
 pub(crate) struct ComparedWorkers {
     pub(crate) paused: PausedCluster,
+    /// False if its nodes can't be read.
+    pub(crate) is_compared: bool,
     /// The workers that can be dropped as far as the nodes show, or the reason against it.
     pub(crate) lost: Result<LostWorkers, String>,
 }

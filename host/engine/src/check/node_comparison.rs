@@ -92,7 +92,7 @@ impl NodeComparison<'_> {
             Err(reason) => {
                 let paused = PausedCluster::with_reasons(key, vec![reason]);
                 let lost = Err("its nodes can't be read".to_owned());
-                return Ok(Some(ComparedWorkers { paused, lost }));
+                return Ok(Some(ComparedWorkers { paused, is_compared: false, lost }));
             }
         };
         let control_plane = match find_control_plane(cluster) {
@@ -117,7 +117,7 @@ impl NodeComparison<'_> {
         reasons.extend(denied.map(|denied| format!("it was not compared in full: {denied}")));
         let can_be_named = !found.has_unknown_control_plane();
         let paused = PausedCluster { cluster: key, reasons, can_be_named, can_be_dropped: false };
-        Ok(Some(ComparedWorkers { paused, lost }))
+        Ok(Some(ComparedWorkers { paused, is_compared: true, lost }))
     }
 
     /// Reads the nodes of a Cluster's workload cluster. Returns the reason if they can't be read.

@@ -14,9 +14,9 @@ use serde_json::json;
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::recovered::{Lost, is_paused, lose, other, recovering, two_clusters};
 use crate::restored::cluster;
-use crate::run;
+use crate::run::{self, With};
 use crate::stage::{INFRA, Stage, key, kind, picture, under_way};
-use crate::stale_backup::{Nodes, provide_machines};
+use crate::stale_backup::{Nodes, Warnings, provide_machines};
 use crate::trouble::half_committed;
 
 /// The two ways to recover, and the side whose Clusters are unpaused.
@@ -48,6 +48,10 @@ fn get_place(stage: &Stage, side: Side) -> &MemoryPlace {
 async fn recover(stage: &Stage, side: Side, nodes: &Arc<Nodes>, named: &[&Key]) -> Result<(), Stop> {
     let mut with = recovering(stage, named);
     with.setup.workload_clusters = Some(nodes.clone());
+    recover_with(side, with).await
+}
+
+async fn recover_with(side: Side, with: With) -> Result<(), Stop> {
     match side {
         Side::Source => run::rollback(with).await.map(drop),
         Side::Target => run::resume(with).await.map(drop),
@@ -164,6 +168,47 @@ async fn named_clusters_wait_while_etcd_is_in_danger() {
         recover(&stage, side, &equal_nodes(), &[&cluster()]).await.unwrap();
         assert!(!is_paused(get_place(&stage, side), &cluster()), "{side}");
         assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{side}");
+    }
+}
+
+/// A single command may accept the danger and name Clusters, so that no earlier command listed the differences.
+#[tokio::test(start_paused = true)]
+async fn reasons_against_named_clusters_are_reported() {
+    for side in SIDES {
+        for (nodes, how) in [
+            (equal_nodes(), None),
+            (
+                Nodes::with_names(&["m0"]),
+                Some(" because this command names it: no node has the provider ID of Machine ns/m1"),
+            ),
+            (
+                Nodes::silent(),
+                Some(
+                    " without a comparison because this command names it: its nodes can't be read: no route to host",
+                ),
+            ),
+        ] {
+            let stage = lose_machines().await;
+            let warnings = Arc::new(Warnings::default());
+            let mut with = recovering(&stage, &[&cluster(), &other()]);
+            with.setup.workload_clusters = Some(nodes);
+            with.setup.watcher = warnings.clone();
+            recover_with(side, with).await.unwrap();
+            let first = how.map(|how| format!("Cluster ns/c in the {side} is unpaused{how}"));
+            let second = format!(
+                "Cluster ns/d in the {side} is unpaused without a comparison because this command names it: its nodes can't be read \
+                 without Secret ns/d-kubeconfig"
+            );
+            let expected: Vec<String> = first.into_iter().chain([second]).collect();
+            assert_eq!(*warnings.0.lock().unwrap(), expected, "{side}");
+        }
+        let stage = lose_machines().await;
+        let warnings = Arc::new(Warnings::default());
+        let mut with = recovering(&stage, &[&cluster()]);
+        with.setup.workload_clusters = Some(with_unknown_member());
+        with.setup.watcher = warnings.clone();
+        recover_with(side, with).await.unwrap_err();
+        assert!(warnings.0.lock().unwrap().is_empty(), "{side}: both stay paused");
     }
 }
 
