@@ -32,6 +32,10 @@ impl WorkloadClusters for WorkloadServers {
         let listed = tokio::time::timeout(PATIENCE, list_nodes(kubeconfig, self.answers.allot(ANSWER))).await;
         listed.unwrap_or_else(|_| Err(format!("no answer within {} seconds", PATIENCE.as_secs())))
     }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
 }
 
 async fn list_nodes(kubeconfig: Object, answers: Budget) -> Result<Vec<Object>, String> {

@@ -1,17 +1,22 @@
 //! Compares Clusters of one side with the nodes of their workload clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use pivot_core::describe::{ComparedCluster, NodeDifferences, find_control_plane, find_provider_ids};
 use pivot_core::discovery::implicit_links::{is_cluster, kubeconfig_of};
 use pivot_core::{Key, Object, Side};
 use pivot_places::PlaceError;
+use tokio::time::Instant;
 
+use crate::base::events::Awaited;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
 use crate::base::outcome::paused_cluster::PausedCluster;
 use crate::base::requests::listing::Collection;
+use crate::base::requests::reports::{REPORT_CHECK, Reports};
 use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::{self, LISTS, Work};
 use crate::base::workload_clusters::WorkloadClusters;
@@ -63,20 +68,54 @@ pub(super) fn select_clusters(
 }
 
 impl NodeComparison<'_> {
-    /// Compares Clusters with their nodes. Returns the Clusters that differ, sorted by key. `all` are the objects of the side.
+    /// Compares Clusters with their nodes. Returns the Clusters that differ, sorted by key. `all` are the objects of the side. Reports the
+    /// Clusters that are not compared yet.
+    ///
+    /// # Errors
+    ///
+    /// A request to stop ends the comparison at once: it only reads.
     pub(super) async fn compare_all(
         &self,
         all: &ByNamespace,
         clusters: Vec<InNamespace<'_>>,
     ) -> Result<Vec<ComparedWorkers>, Failure> {
         let ids: BTreeSet<String> = all.values().flat_map(|objects| find_provider_ids(objects)).collect();
+        let open: Mutex<BTreeSet<Key>> = Mutex::new(clusters.iter().map(|(_, one)| one.key()).collect());
+        let turns = u32::try_from(clusters.len().div_ceil(LISTS)).unwrap_or(u32::MAX);
+        let deadline = Instant::now() + self.workloads.patience().saturating_mul(turns);
         let looks = clusters.into_iter().map(|(objects, cluster)| -> Work<'_, Option<ComparedWorkers>> {
-            self.compare(objects, &ids, cluster).boxed()
+            let (ids, open) = (&ids, &open);
+            async move {
+                let compared = self.compare(objects, ids, cluster).await;
+                lock(open).remove(&cluster.key());
+                compared
+            }
+            .boxed()
         });
-        let compared = side_by_side::try_all(LISTS, looks.collect()).await?;
+        let mut looking = pin!(side_by_side::try_all(LISTS, looks.collect()));
+        let reports = Reports::quiet_at_first();
+        let compared = loop {
+            tokio::select! {
+                compared = &mut looking => break compared?,
+                halt = self.job.halter.wait() => return Err(Failure::Halted(halt)),
+                () = tokio::time::sleep(REPORT_CHECK) => {
+                    reports.report(&*self.job.watcher, self.describe_open(&open), deadline);
+                }
+            }
+        };
+        self.job.safe_point()?;
         let mut differing: Vec<ComparedWorkers> = compared.into_iter().flatten().collect();
         differing.sort_by(|one, other| one.paused.cluster.cmp(&other.paused.cluster));
         Ok(differing)
+    }
+
+    /// Describes the Clusters that are not compared yet.
+    fn describe_open(&self, open: &Mutex<BTreeSet<Key>>) -> Vec<Awaited> {
+        let handle = self.job.handle(self.side);
+        let describe = |cluster: &Key| {
+            Awaited::for_object(&handle.own_name(cluster), self.side, "not compared with its nodes yet")
+        };
+        lock(open).iter().map(describe).collect()
     }
 
     /// Compares a Cluster with its nodes. Returns nothing if there is no difference.
@@ -143,4 +182,8 @@ impl NodeComparison<'_> {
             Err(failure) => Err(failure),
         }
     }
+}
+
+fn lock(open: &Mutex<BTreeSet<Key>>) -> MutexGuard<'_, BTreeSet<Key>> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -32,17 +32,17 @@ pub(crate) async fn find_left_paused(
     job: &Job,
     side: Side,
     record: &Record,
-    mut waiting: Vec<Key>,
+    waiting: &BTreeSet<Key>,
 ) -> Result<Vec<PausedCluster>, Failure> {
     let mut differing = match job.workload_clusters.as_deref() {
-        Some(workloads) => compare(job, side, record, workloads, &waiting).await?,
+        Some(workloads) => compare(job, side, record, workloads, waiting).await?,
         None => BTreeMap::new(),
     };
-    waiting.sort();
     let mut left = Vec::new();
     for cluster in waiting {
-        let WaitingCluster { paused, is_compared } = differing.remove(&cluster).unwrap_or_else(|| {
-            WaitingCluster { paused: PausedCluster::with_reasons(cluster, Vec::new()), is_compared: true }
+        let WaitingCluster { paused, is_compared } = differing.remove(cluster).unwrap_or_else(|| {
+            let paused = PausedCluster::with_reasons(cluster.clone(), Vec::new());
+            WaitingCluster { paused, is_compared: true }
         });
         match !paused.can_be_named || !job.is_named_to_unpause(&paused.cluster) {
             true => left.push(paused),
@@ -69,7 +69,7 @@ async fn compare(
     side: Side,
     record: &Record,
     workloads: &dyn WorkloadClusters,
-    waiting: &[Key],
+    waiting: &BTreeSet<Key>,
 ) -> Result<BTreeMap<Key, WaitingCluster>, Failure> {
     if waiting.is_empty() {
         return Ok(BTreeMap::new());
@@ -78,11 +78,10 @@ async fn compare(
     let kinds = record.kinds.intersection(&needed).filter_map(|gk| job.kinds.get(side).get(gk));
     let wanted = listing::collections_in(kinds, &record.copied_namespaces);
     let objects = read_objects(job.handle(side), wanted).await?;
-    let waiting: BTreeSet<&Key> = waiting.iter().collect();
     let selected = select_clusters(&objects, |object| Ok(waiting.contains(&object.key())))?;
     let there: BTreeSet<Key> = selected.iter().map(|(_, cluster)| cluster.key()).collect();
     let differing = NodeComparison { job, side, workloads }.compare_all(&objects, selected).await?;
-    let missing = waiting.into_iter().filter(|cluster| !there.contains(*cluster)).map(|cluster| {
+    let missing = waiting.difference(&there).map(|cluster| {
         let reason = "it was not found when it was compared with its nodes".to_owned();
         let paused = PausedCluster::with_reasons(cluster.clone(), vec![reason]);
         WaitingCluster { paused, is_compared: false }

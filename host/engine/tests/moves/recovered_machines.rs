@@ -1,15 +1,17 @@
 //! A recovered move whose target may have changed machines before it was lost: Clusters are compared with their nodes.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_core::messages::remedy::Remedy;
 use pivot_core::objects::names;
 use pivot_core::{Key, KindLabels, Object, Side};
-use pivot_engine::{Failure, PausedCluster, Setup, Stop, WorkloadClusters};
+use pivot_engine::{Event, Exit, Failure, Halt, PausedCluster, Setup, Stop, Watcher, WorkloadClusters};
 use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::recovered::{Lost, is_paused, lose, other, recovering, two_clusters};
@@ -252,6 +254,13 @@ async fn killed_recoveries_unpause_no_endangered_cluster() {
     }
 }
 
+/// Replaces the annotation that undoes the pause of a Cluster.
+fn keep_paused(body: &mut Value) {
+    let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
+    annotations.remove(names::UNDO).unwrap();
+    annotations.insert(names::PAUSED.to_owned(), json!(""));
+}
+
 /// A way to end a recovery although nothing corrects the Cluster.
 #[tokio::test(start_paused = true)]
 async fn recoveries_end_with_clusters_that_users_pause() {
@@ -259,16 +268,117 @@ async fn recoveries_end_with_clusters_that_users_pause() {
         let stage = lose_machines().await;
         let nodes = with_unknown_member();
         recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap_err();
-        let keep_paused = |body: &mut serde_json::Value| {
-            let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
-            annotations.remove(names::UNDO).unwrap();
-            annotations.insert(names::PAUSED.to_owned(), json!(""));
-        };
         get_place(&stage, side).edit(&cluster(), keep_paused).unwrap();
         recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap();
         assert!(is_paused(get_place(&stage, side), &cluster()), "{side}");
         assert!(under_way(stage.setup()).await.is_none(), "{side}");
         assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{side}");
+    }
+}
+
+/// Workload clusters that answer late. Something happens before the answer.
+struct Late<F> {
+    nodes: Arc<Nodes>,
+    meanwhile: F,
+    has_answered: AtomicBool,
+}
+
+impl<F: Fn()> Late<F> {
+    fn new(meanwhile: F) -> Arc<Self> {
+        Arc::new(Self { nodes: equal_nodes(), meanwhile, has_answered: AtomicBool::new(false) })
+    }
+}
+
+#[async_trait]
+impl<F: Fn() + Send + Sync> WorkloadClusters for Late<F> {
+    async fn list_nodes(&self, kubeconfig: Object) -> Result<Vec<Object>, String> {
+        (self.meanwhile)();
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        self.has_answered.store(true, Ordering::SeqCst);
+        self.nodes.list_nodes(kubeconfig).await
+    }
+
+    fn patience(&self) -> Duration {
+        self.nodes.patience()
+    }
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn stops_during_comparisons_unpause_nothing() {
+    for side in SIDES {
+        let stage = lose_machines().await;
+        let mut with = recovering(&stage, &[&cluster(), &other()]);
+        let halter = with.setup.halter.clone();
+        let late = Late::new(move || halter.halt(Halt::Signal(2)));
+        with.setup.workload_clusters = Some(late.clone());
+        let stop = recover_with(side, with).await.unwrap_err();
+        assert_eq!(stop.exit, Exit::Interrupted, "{side}: {stop}");
+        assert!(!late.has_answered.load(Ordering::SeqCst), "{side}: nothing is changed, so there is no wait");
+        let there = get_place(&stage, side);
+        assert!(is_paused(there, &cluster()) && is_paused(there, &other()), "{side}");
+        recover(&stage, side, &equal_nodes(), &[&cluster(), &other()]).await.unwrap();
+        assert!(!is_paused(there, &cluster()) && !is_paused(there, &other()), "{side}");
+    }
+}
+
+#[derive(Default)]
+struct Waits(Mutex<Vec<String>>);
+
+impl Watcher for Waits {
+    fn event(&self, event: Event) {
+        if let Event::Waiting { awaited, .. } = event {
+            self.0.lock().unwrap().extend(awaited.iter().map(ToString::to_string));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_comparisons_are_reported() {
+    for side in SIDES {
+        let stage = lose_machines().await;
+        let waits = Arc::new(Waits::default());
+        let mut with = recovering(&stage, &[&cluster(), &other()]);
+        with.setup.workload_clusters = Some(Late::new(|| {}));
+        with.setup.watcher = waits.clone();
+        recover_with(side, with).await.unwrap();
+        let waits = waits.0.lock().unwrap().clone();
+        let expected = |name| format!("Cluster ns/{name} in the {side}: not compared with its nodes yet");
+        assert!(waits.contains(&expected("c")), "{waits:?}");
+        assert!(!waits.contains(&expected("d")), "it has no kubeconfig to wait for: {waits:?}");
+    }
+}
+
+/// Others pause a Cluster, so that it isn't compared, and end their pause while another Cluster is compared.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn clusters_are_never_unpaused_uncompared() {
+    for side in SIDES {
+        let stage = lose_machines().await;
+        recover(&stage, side, &equal_nodes(), &[]).await.unwrap_err();
+        let there = get_place(&stage, side);
+        there.edit(&other(), keep_paused).unwrap();
+        let place = there.clone();
+        let late = Late::new(move || {
+            let end_pause = |body: &mut Value| {
+                body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::PAUSED);
+            };
+            place.edit(&other(), end_pause).unwrap();
+        });
+        let mut with = recovering(&stage, &[&cluster(), &other()]);
+        with.setup.workload_clusters = Some(late);
+        let ended = recover_with(side, with).await;
+        assert!(!is_paused(there, &cluster()) && is_paused(there, &other()), "{side}");
+        match side {
+            Side::Source => {
+                let stop = ended.unwrap_err();
+                let Failure::UndoLost { clusters } = &stop.failure else { panic!("{stop}") };
+                assert_eq!(*clusters, [other()]);
+                recover(&stage, side, &equal_nodes(), &[&other()]).await.unwrap();
+                assert!(!is_paused(there, &other()));
+            }
+            Side::Target => ended.unwrap(),
+        }
     }
 }
 
@@ -279,6 +389,10 @@ struct Unasked;
 impl WorkloadClusters for Unasked {
     async fn list_nodes(&self, kubeconfig: Object) -> Result<Vec<Object>, String> {
         panic!("{} was used", kubeconfig.key())
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::ZERO
     }
 }
 
