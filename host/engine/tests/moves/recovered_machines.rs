@@ -1,5 +1,6 @@
 //! A recovered move whose target may have changed machines before it was lost: Clusters are compared with their nodes.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -382,6 +383,33 @@ async fn clusters_are_never_unpaused_uncompared() {
     }
 }
 
+/// Without the annotation, only the name of a Cluster unpauses it, and it is compared like any other.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn endangered_clusters_without_undo_stay_paused() {
+    for side in SIDES {
+        let stage = lose_machines().await;
+        let nodes = with_unknown_member();
+        recover(&stage, side, &nodes, &[&other()]).await.unwrap_err();
+        let there = get_place(&stage, side);
+        let lose_undo = |body: &mut Value| {
+            body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO).unwrap();
+        };
+        there.edit(&cluster(), lose_undo).unwrap();
+        for is_named in [false, true] {
+            let cluster = cluster();
+            let named = &[&cluster][..usize::from(is_named)];
+            let stop = recover(&stage, side, &nodes, named).await.unwrap_err();
+            let [paused] = left_paused(&stop, side) else { panic!("{side}: {stop}") };
+            assert_eq!((&paused.cluster, paused.can_be_named), (&cluster, false), "{side}: {stop}");
+            assert!(is_paused(there, &cluster), "{side}");
+        }
+        recover(&stage, side, &equal_nodes(), &[&cluster()]).await.unwrap();
+        assert!(!is_paused(there, &cluster()), "{side}");
+        assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{side}");
+    }
+}
+
 /// Fails the test if a run lists nodes.
 struct Unasked;
 
@@ -396,12 +424,38 @@ impl WorkloadClusters for Unasked {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn ordinary_moves_read_no_nodes() {
-    let setup = |stage: &Stage| Setup { workload_clusters: Some(Arc::new(Unasked)), ..stage.setup() };
+/// Collects what both sides are asked for in the namespace that moves.
+fn collect_reads(stage: &Stage) -> Arc<Mutex<BTreeSet<String>>> {
+    let reads = Arc::new(Mutex::new(BTreeSet::new()));
+    for (side, place) in [(Side::Source, &stage.source), (Side::Target, &stage.target)] {
+        let reads = reads.clone();
+        place.on_call(move |verb, key| {
+            let is_read = verb == "get" || verb.starts_with("list");
+            if is_read && key.namespace.as_deref() == Some("ns") {
+                reads.lock().unwrap().insert(format!("{verb} {key} {side}"));
+            }
+            None
+        });
+    }
+    reads
+}
+
+/// Returns what a move and a rollback read.
+async fn run_ordinary_moves(workload_clusters: Option<Arc<dyn WorkloadClusters>>) -> [BTreeSet<String>; 2] {
+    let setup = |stage: &Stage| Setup { workload_clusters: workload_clusters.clone(), ..stage.setup() };
     let stage = two_clusters();
+    let moved = collect_reads(&stage);
     run::start(setup(&stage)).await.unwrap();
     let stage = half_committed(two_clusters()).await;
+    let rolled_back = collect_reads(&stage);
     run::rollback(setup(&stage)).await.unwrap();
     assert!(!is_paused(&stage.source, &cluster()));
+    [moved, rolled_back].map(|reads| reads.lock().unwrap().clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn ordinary_moves_read_no_nodes() {
+    let without = run_ordinary_moves(None).await;
+    assert!(without.iter().all(|reads| !reads.is_empty()), "{without:?}");
+    assert_eq!(run_ordinary_moves(Some(Arc::new(Unasked))).await, without);
 }
