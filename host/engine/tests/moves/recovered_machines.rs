@@ -344,9 +344,10 @@ async fn slow_comparisons_are_reported() {
         with.setup.watcher = waits.clone();
         recover_with(side, with).await.unwrap();
         let waits = waits.0.lock().unwrap().clone();
-        let expected = |name| format!("Cluster ns/{name} in the {side}: not compared with its nodes yet");
-        assert!(waits.contains(&expected("c")), "{waits:?}");
-        assert!(!waits.contains(&expected("d")), "it has no kubeconfig to wait for: {waits:?}");
+        let describe_wait =
+            |name| format!("Cluster ns/{name} in the {side}: not compared with its nodes yet");
+        assert!(waits.contains(&describe_wait("c")), "{waits:?}");
+        assert!(!waits.contains(&describe_wait("d")), "it has no kubeconfig to wait for: {waits:?}");
     }
 }
 
