@@ -81,7 +81,7 @@ mod tests {
             "data": {"value": STANDARD.encode(kubeconfig.to_string())},
             "metadata": {"name": "c-kubeconfig", "namespace": "ns", "uid": "u", "resourceVersion": "1"}});
         let secret = Object::from_value(Arc::new(kind), &body).unwrap();
-        WorkloadServers::default().list_nodes(secret).await.unwrap_err()
+        WorkloadServers::default().list_nodes(secret).await.err().unwrap()
     }
 
     // proves: T186
