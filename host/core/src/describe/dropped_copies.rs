@@ -9,7 +9,7 @@ use crate::{GroupKind, Key, Meta, Uid};
 
 /// Returns the Machines, and the objects that belong to them. An object belongs to its controller, or to all its owners.
 ///
-/// Objects of kinds that `may_follow` leaves out stay.
+/// Objects of kinds that `may_follow` leaves out stay. `in_target` returns the target's name of a namespace.
 ///
 /// # Errors
 ///
@@ -19,6 +19,7 @@ pub fn find_dropped_copies<'a>(
     inventory: &'a Inventory,
     machines: &BTreeSet<Key>,
     may_follow: impl Fn(&GroupKind) -> bool,
+    in_target: impl Fn(&str) -> String,
 ) -> Result<Vec<&'a Key>, String> {
     let metas = || inventory.objects().iter().map(|object| &object.meta).enumerate();
     let mut dropped: BTreeSet<usize> =
@@ -42,7 +43,7 @@ pub fn find_dropped_copies<'a>(
     }
     let text = |index: usize| key_of(index).map(ToString::to_string).unwrap_or_default();
     let with_meta = |index: &usize| Some((key_of(*index)?, &inventory.get(*index)?.meta));
-    let names = DroppedNames::new(dropped.iter().filter_map(with_meta));
+    let names = DroppedNames::new(dropped.iter().filter_map(with_meta), in_target);
     let staying = metas().filter(|(index, _)| !dropped.contains(index));
     for (index, meta) in staying {
         if let Some(owner) = meta.owner_references.iter().find(|owner| uids.contains(&owner.uid)) {

@@ -18,14 +18,22 @@ pub struct DroppedNames<'a> {
 
 impl<'a> DroppedNames<'a> {
     /// Collects the names of copies. Other objects know the UIDs of their originals.
-    pub fn new(copies: impl Iterator<Item = (&'a Key, &'a Meta)>) -> Self {
+    ///
+    /// Keys have the source's names of namespaces. Labels in the target may have the names that `in_target` returns.
+    pub fn new(
+        copies: impl Iterator<Item = (&'a Key, &'a Meta)>,
+        in_target: impl Fn(&str) -> String,
+    ) -> Self {
         // The objects of a Machine often have its name.
         let (machines, others): (Vec<_>, Vec<_>) =
             copies.partition(|(key, _)| key.group_kind.is(GROUP_CLUSTER, "Machine"));
         let mut by_text = BTreeMap::new();
         for (key, meta) in machines.into_iter().chain(others) {
             let namespace = key.namespace.as_deref().unwrap_or_default();
-            let qualified = ["/", "."].map(|separator| format!("{namespace}{separator}{}", key.name));
+            let namespaces = [namespace.to_owned(), in_target(namespace)];
+            let qualified = namespaces.iter().flat_map(|namespace| {
+                ["/", "."].map(|separator| format!("{namespace}{separator}{}", key.name))
+            });
             let uids =
                 [Some(meta.uid.clone()), claimed_original(meta)].into_iter().flatten().map(|uid| uid.0);
             let texts = std::iter::once(key.name.clone()).chain(qualified).chain(uids);

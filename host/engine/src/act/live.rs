@@ -70,12 +70,18 @@ pub(crate) async fn unpause_copies(
         // Clusters that stay paused are compared again.
         differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
     }
+    let mut compared: Option<BTreeSet<Key>> = None;
     let left_paused: Vec<PausedCluster> = match record.is_recovered() {
         true => {
-            let waiting = Box::pin(find_waiting(job, list)).await?;
+            let waiting = compared.insert(Box::pin(find_waiting(job, list)).await?);
             Box::pin(find_left_paused(job, Side::Target, record, waiting)).await?
         }
         false => differing.into_iter().map(|cluster| cluster.paused).collect(),
+    };
+    // Another Cluster runs already, or others had paused it. They may have ended their pause during the comparison.
+    let was_compared = |key: &Key| {
+        let of_recovery = compared.as_ref().filter(|_| is_cluster(&key.group_kind));
+        of_recovery.is_none_or(|compared| compared.contains(key))
     };
     let stays = |key: &Key| left_paused.iter().any(|paused| paused.cluster == *key);
     let may_run = |key: &Key| is_cluster_class(&key.group_kind) || is_cluster(&key.group_kind) && !stays(key);
@@ -86,8 +92,12 @@ pub(crate) async fn unpause_copies(
     for classes in [true, false] {
         let wave = paused().filter(|entry| is_cluster_class(&entry.key.group_kind) == classes);
         let work = wave.map(|entry: &Entry| -> Work<'_, ()> {
+            let was_compared = was_compared(&entry.key);
             async move {
                 let kind = job.kind(Side::Target, &entry.key.group_kind)?;
+                if !was_compared {
+                    return pausing::report_still_paused(job, &job.target, kind, entry).await;
+                }
                 // The copy carries the undo annotation that the source had when it was copied.
                 let known = copied.and_then(|copied| copied.get_by_key(&entry.key));
                 if pausing::unpause_listed(job, &job.target, kind, entry, known).await? {
@@ -111,7 +121,7 @@ pub(crate) async fn unpause_copies(
 }
 
 /// Finds the Clusters that the move paused, and whose copies are still paused.
-async fn find_waiting(job: &Job, list: &ReleaseList) -> Result<Vec<Key>, Failure> {
+async fn find_waiting(job: &Job, list: &ReleaseList) -> Result<BTreeSet<Key>, Failure> {
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind) && !entry.used);
     let looks = clusters.map(|entry: &Entry| -> Work<'_, Option<Key>> {
         async move {

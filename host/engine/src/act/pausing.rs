@@ -355,6 +355,17 @@ pub(crate) async fn unpause_listed(
     {
         return Ok(true);
     }
+    report_still_paused(job, handle, kind, entry).await?;
+    Ok(false)
+}
+
+/// Warns of an object that the release list has as paused, if it is still paused.
+pub(crate) async fn report_still_paused(
+    job: &Job,
+    handle: &Handle,
+    kind: &Arc<Kind>,
+    entry: &Entry,
+) -> Result<(), Failure> {
     if entry.pausing == Pausing::Paused
         && let Some(now) = handle.get(kind, &entry.key).await?
         && pause::is_paused(&now).map_err(|error| Failure::Object(handle.side, error))?
@@ -365,7 +376,7 @@ pub(crate) async fn unpause_listed(
             None => report_undo_lost(job, &entry.key, handle.side),
         }
     }
-    Ok(false)
+    Ok(())
 }
 
 /// Unpauses a Cluster that the user named, although the annotation that undoes its pause is gone. What another move paused stays so.
@@ -529,6 +540,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
         }
     }
     let mut left_paused: Vec<PausedCluster> = Vec::new();
+    let mut compared: Option<BTreeSet<Key>> = None;
     if record.is_recovered() {
         // A list that is missing may have Clusters.
         first_failure = match first_failure {
@@ -536,9 +548,10 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
             none => none,
         };
         let clusters = ours.iter().filter(|(kind, _)| is_cluster(&kind.group_kind));
-        let mut waiting: Vec<Key> = clusters.map(|(_, key)| key.clone()).collect();
+        let mut waiting: BTreeSet<Key> = clusters.map(|(_, key)| key.clone()).collect();
         waiting.extend(find_unnoted_pauses(job, record).await?.forgotten);
-        left_paused = find_left_paused(job, Side::Source, record, waiting).boxed().await?;
+        left_paused = find_left_paused(job, Side::Source, record, &waiting).boxed().await?;
+        compared = Some(waiting);
         if !left_paused.is_empty() {
             ours.retain(|(kind, key)| match is_cluster(&kind.group_kind) {
                 true => !left_paused.iter().any(|paused| paused.cluster == *key),
@@ -577,7 +590,9 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
                     continue;
                 }
                 let kind = job.kind(Side::Source, &key.group_kind)?;
-                if unpause_named(job, &job.source, kind, &key).await? {
+                // Others may have ended their pause of it during the comparison.
+                let may_run = compared.as_ref().is_none_or(|compared| compared.contains(&key));
+                if may_run && unpause_named(job, &job.source, kind, &key).await? {
                     job.report_object(Phase::Paused, Verb::Unpaused, &key, Side::Source);
                     count += 1;
                 } else {

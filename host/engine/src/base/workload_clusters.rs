@@ -1,5 +1,7 @@
 //! Reads the nodes of workload clusters.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use pivot_core::Object;
 
@@ -12,4 +14,7 @@ pub trait WorkloadClusters: Send + Sync {
     ///
     /// The reason, for people.
     async fn list_nodes(&self, kubeconfig: Object) -> Result<Vec<Object>, String>;
+
+    /// Returns the longest time until a workload cluster has answered or failed.
+    fn patience(&self) -> Duration;
 }

@@ -21,6 +21,8 @@ use crate::base::requests::side_by_side::EMPTY_LISTS;
 /// A Cluster that differs from its nodes.
 pub(crate) struct ComparedWorkers {
     pub(crate) paused: PausedCluster,
+    /// False if its nodes can't be read.
+    pub(crate) is_compared: bool,
     /// The workers that can be dropped as far as the nodes show, or the reason against it.
     pub(crate) lost: Result<LostWorkers, String>,
 }
@@ -122,7 +124,8 @@ async fn find_foreign_reference(
     copies: &[(Key, Meta)],
 ) -> Result<Option<String>, Failure> {
     let uids: BTreeSet<&Uid> = copies.iter().map(|(_, meta)| &meta.uid).collect();
-    let names = DroppedNames::new(copies.iter().map(|(key, meta)| (key, meta)));
+    let in_target = |namespace: &str| job.target.own_namespace(namespace).to_owned();
+    let names = DroppedNames::new(copies.iter().map(|(key, meta)| (key, meta)), in_target);
     let namespaces: BTreeSet<String> = copies.iter().filter_map(|(key, _)| key.namespace.clone()).collect();
     let is_other = |kind: &&Arc<Kind>| kind.namespaced && !record.kinds.contains(&kind.group_kind);
     let kinds = job.kinds.target.values().filter(is_other).filter(|kind| !kind.group_kind.is_event());
@@ -151,7 +154,8 @@ fn find_dropped(job: &Job, objects: &Inventory, lost: &LostWorkers) -> Result<Dr
     // A host outlives the machine that it serves, and a Machine of Cluster API is only dropped by its own node.
     let may_follow =
         |kind: &GroupKind| kind.group != GROUP_CLUSTER && !is_dangerous(kind) && !job.is_held_kind(kind);
-    let keys = find_dropped_copies(objects, &lost.machines, may_follow)?;
+    let in_target = |namespace: &str| job.target.own_namespace(namespace).to_owned();
+    let keys = find_dropped_copies(objects, &lost.machines, may_follow, in_target)?;
     let with_meta = |key: &Key| Some((key.clone(), objects.get_by_key(key)?.meta.clone()));
     let copies = keys.into_iter().filter_map(with_meta).collect();
     let with_uid = |(key, wanted): (&Key, &usize)| match objects.get_by_key(key) {

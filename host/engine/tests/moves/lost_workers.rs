@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pivot_core::objects::merge;
+use pivot_core::request::mapping::NamespaceMap;
 use pivot_core::{Key, KindLabels, Side};
 use pivot_engine::{Exit, Failure, PausedCluster, Setup, Stop};
 use pivot_memory::{Fault, MemoryPlace};
@@ -199,6 +200,28 @@ async fn hosts_of_others_keep_their_machines() {
         "nothing is dropped: Hardware ns/h stays, and refers to Machine ns/m1 in example.com/owner-name"
     );
     assert_eq!(has_lost(&stage), [true; 3]);
+}
+
+/// The hosts know the name of the namespace in the target.
+#[tokio::test(start_paused = true)]
+async fn hosts_in_renamed_namespaces_keep_machines() {
+    let dir = backup(|_| {}).await;
+    let (mut stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+    let pairs = [("ns".to_owned(), "prod".to_owned())];
+    stage.options.scope.namespace_map = NamespaceMap::new(pairs).unwrap();
+    stage.target.add_kind(kind("example.com", "Hardware", "hardware", KindLabels::default()));
+    run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    let mut host = body("example.com", "Hardware", "h", None);
+    host["metadata"]["namespace"] = json!("prod");
+    host["metadata"]["labels"] = json!({"example.com/owner": "prod.m1"});
+    stage.target.insert(host).unwrap();
+    let stop = run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap_err();
+    assert_eq!(
+        only(&stop).reasons.last().unwrap(),
+        "nothing is dropped: Hardware ns/h stays, and refers to Machine ns/m1 in example.com/owner"
+    );
+    let copy = Key { namespace: Some("prod".to_owned()), ..key(CLUSTERS, "Machine", "m1") };
+    assert!(stage.target.body(&copy).is_some());
 }
 
 /// The garbage collector deletes dependents that the user can't see. Clusters that drop nothing don't depend on such kinds.

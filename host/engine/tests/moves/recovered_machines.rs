@@ -1,6 +1,8 @@
 //! A recovered move whose target may have changed machines before it was lost: Clusters are compared with their nodes.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,17 +10,18 @@ use pivot_core::messages::remedy::Remedy;
 use pivot_core::messages::risk::Risk;
 use pivot_core::messages::shell::Kubectl;
 use pivot_core::objects::names;
-use pivot_core::{Key, Object, Side};
-use pivot_engine::{Failure, PausedCluster, Setup, Stop, WorkloadClusters};
-use pivot_memory::MemoryPlace;
+use pivot_core::{Key, KindLabels, Object, Side};
+use pivot_engine::{Event, Exit, Failure, Halt, PausedCluster, Setup, Stop, Watcher, WorkloadClusters};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::recovered::{Lost, is_paused, lose, other, recovering, two_clusters};
 use crate::restored::{cluster, reconcile};
-use crate::run;
-use crate::stage::{CLUSTERS, INFRA, Stage, key, picture, under_way};
-use crate::stale_backup::{Nodes, provide_machines};
+use crate::run::{self, With};
+use crate::stage::{CLUSTERS, INFRA, Stage, key, kind, picture, under_way};
+use crate::stale_backup::{Nodes, Warnings, provide_machines};
 use crate::trouble::half_committed;
 
 /// The two ways to recover, and the side whose Clusters are unpaused.
@@ -50,6 +53,10 @@ fn get_place(stage: &Stage, side: Side) -> &MemoryPlace {
 async fn recover(stage: &Stage, side: Side, nodes: &Arc<Nodes>, named: &[&Key]) -> Result<(), Stop> {
     let mut with = recovering(stage, named);
     with.setup.workload_clusters = Some(nodes.clone());
+    recover_with(side, with).await
+}
+
+async fn recover_with(side: Side, with: With) -> Result<(), Stop> {
     match side {
         Side::Source => run::rollback(with).await.map(drop),
         Side::Target => run::resume(with).await.map(drop),
@@ -110,6 +117,44 @@ async fn recovered_clusters_are_listed_with_differences() {
     }
 }
 
+/// An object that the user can't read isn't missing, and a Cluster without it isn't compared in full.
+#[tokio::test(start_paused = true)]
+async fn denied_reads_are_listed_as_such() {
+    let group = "controlplane.cluster.x-k8s.io";
+    for side in SIDES {
+        for (denied, reason) in [
+            (
+                key("", "Secret", "c-kubeconfig"),
+                "its nodes can't be read: no permission to read Secret ns/c-kubeconfig",
+            ),
+            (
+                key(group, "KubeadmControlPlane", "cp"),
+                "it was not compared in full: no permission to read KubeadmControlPlane ns/cp",
+            ),
+        ] {
+            let stage = lose_machines().await;
+            recover(&stage, side, &equal_nodes(), &[]).await.unwrap_err();
+            for place in [&stage.source, &stage.target] {
+                let kind = kind(group, "KubeadmControlPlane", "kubeadmcontrolplanes", KindLabels::default());
+                place.add_kind(kind);
+            }
+            let there = get_place(&stage, side);
+            let reference = json!({"apiGroup": group, "kind": "KubeadmControlPlane", "name": "cp"});
+            there.edit(&cluster(), |body| body["spec"]["controlPlaneRef"] = reference).unwrap();
+            there.on_call(move |verb, key| {
+                let is_denied = verb == "get" && *key == denied;
+                is_denied.then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+            });
+            let stop = recover(&stage, side, &equal_nodes(), &[]).await.unwrap_err();
+            let [paused, _] = left_paused(&stop, side) else { panic!("{side}: {stop}") };
+            assert_eq!(
+                (&paused.cluster, paused.reasons.as_slice()),
+                (&cluster(), [reason.to_owned()].as_slice())
+            );
+        }
+    }
+}
+
 /// Clusters that only differ in their workers run, because the user decided that.
 // proves: I14
 #[tokio::test(start_paused = true)]
@@ -139,6 +184,47 @@ async fn named_clusters_wait_while_etcd_is_in_danger() {
         recover(&stage, side, &equal_nodes(), &[&cluster()]).await.unwrap();
         assert!(!is_paused(get_place(&stage, side), &cluster()), "{side}");
         assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{side}");
+    }
+}
+
+/// A single command may accept the danger and name Clusters, so that no earlier command listed the differences.
+#[tokio::test(start_paused = true)]
+async fn reasons_against_named_clusters_are_reported() {
+    for side in SIDES {
+        for (nodes, how) in [
+            (equal_nodes(), None),
+            (
+                Nodes::with_names(&["m0"]),
+                Some(" because this command names it: no node has the provider ID of Machine ns/m1"),
+            ),
+            (
+                Nodes::silent(),
+                Some(
+                    " without a comparison because this command names it: its nodes can't be read: no route to host",
+                ),
+            ),
+        ] {
+            let stage = lose_machines().await;
+            let warnings = Arc::new(Warnings::default());
+            let mut with = recovering(&stage, &[&cluster(), &other()]);
+            with.setup.workload_clusters = Some(nodes);
+            with.setup.watcher = warnings.clone();
+            recover_with(side, with).await.unwrap();
+            let first = how.map(|how| format!("Cluster ns/c in the {side} is unpaused{how}"));
+            let second = format!(
+                "Cluster ns/d in the {side} is unpaused without a comparison because this command names it: its nodes can't be read \
+                 without Secret ns/d-kubeconfig"
+            );
+            let expected: Vec<String> = first.into_iter().chain([second]).collect();
+            assert_eq!(*warnings.0.lock().unwrap(), expected, "{side}");
+        }
+        let stage = lose_machines().await;
+        let warnings = Arc::new(Warnings::default());
+        let mut with = recovering(&stage, &[&cluster()]);
+        with.setup.workload_clusters = Some(with_unknown_member());
+        with.setup.watcher = warnings.clone();
+        recover_with(side, with).await.unwrap_err();
+        assert!(warnings.0.lock().unwrap().is_empty(), "{side}: both stay paused");
     }
 }
 
@@ -182,14 +268,11 @@ async fn killed_recoveries_unpause_no_endangered_cluster() {
     }
 }
 
-/// The user replaces the annotation that undoes the pause.
-fn keep_paused(place: &MemoryPlace) {
-    let change = |body: &mut Value| {
-        let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
-        annotations.remove(names::UNDO).unwrap();
-        annotations.insert(names::PAUSED.to_owned(), json!(""));
-    };
-    place.edit(&cluster(), change).unwrap();
+/// Replaces the annotation that undoes the pause of a Cluster.
+fn keep_paused(body: &mut Value) {
+    let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
+    annotations.remove(names::UNDO).unwrap();
+    annotations.insert(names::PAUSED.to_owned(), json!(""));
 }
 
 /// A way to end a recovery although nothing corrects the Cluster.
@@ -199,7 +282,7 @@ async fn recoveries_end_with_clusters_that_users_pause() {
         let stage = lose_machines().await;
         let nodes = with_unknown_member();
         recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap_err();
-        keep_paused(get_place(&stage, side));
+        get_place(&stage, side).edit(&cluster(), keep_paused).unwrap();
         recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap();
         assert!(is_paused(get_place(&stage, side), &cluster()), "{side}");
         assert!(under_way(stage.setup()).await.is_none(), "{side}");
@@ -228,7 +311,7 @@ async fn takeover_is_awaited_except_for_kept_pauses() {
     let (side, nodes) = (Side::Target, with_unknown_member());
     recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap_err();
     report_pause(&stage.target);
-    keep_paused(&stage.target);
+    stage.target.edit(&cluster(), keep_paused).unwrap();
     stage.options.accept.remove(Risk::TakeoverUnchecked);
     stage.options.takeover_timeout = Duration::from_secs(60);
     let stop = recover(&stage, side, &nodes, &[&other()]).await.unwrap_err();
@@ -251,6 +334,140 @@ async fn takeover_is_awaited_except_for_kept_pauses() {
     assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target));
 }
 
+/// Workload clusters that answer late. Something happens before the answer.
+struct Late<F> {
+    nodes: Arc<Nodes>,
+    meanwhile: F,
+    has_answered: AtomicBool,
+}
+
+impl<F: Fn()> Late<F> {
+    fn new(meanwhile: F) -> Arc<Self> {
+        Arc::new(Self { nodes: equal_nodes(), meanwhile, has_answered: AtomicBool::new(false) })
+    }
+}
+
+#[async_trait]
+impl<F: Fn() + Send + Sync> WorkloadClusters for Late<F> {
+    async fn list_nodes(&self, kubeconfig: Object) -> Result<Vec<Object>, String> {
+        (self.meanwhile)();
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        self.has_answered.store(true, Ordering::SeqCst);
+        self.nodes.list_nodes(kubeconfig).await
+    }
+
+    fn patience(&self) -> Duration {
+        self.nodes.patience()
+    }
+}
+
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn stops_during_comparisons_unpause_nothing() {
+    for side in SIDES {
+        let stage = lose_machines().await;
+        let mut with = recovering(&stage, &[&cluster(), &other()]);
+        let halter = with.setup.halter.clone();
+        let late = Late::new(move || halter.halt(Halt::Signal(2)));
+        with.setup.workload_clusters = Some(late.clone());
+        let stop = recover_with(side, with).await.unwrap_err();
+        assert_eq!(stop.exit, Exit::Interrupted, "{side}: {stop}");
+        assert!(!late.has_answered.load(Ordering::SeqCst), "{side}: nothing is changed, so there is no wait");
+        let there = get_place(&stage, side);
+        assert!(is_paused(there, &cluster()) && is_paused(there, &other()), "{side}");
+        recover(&stage, side, &equal_nodes(), &[&cluster(), &other()]).await.unwrap();
+        assert!(!is_paused(there, &cluster()) && !is_paused(there, &other()), "{side}");
+    }
+}
+
+#[derive(Default)]
+struct Waits(Mutex<Vec<String>>);
+
+impl Watcher for Waits {
+    fn event(&self, event: Event) {
+        if let Event::Waiting { awaited, .. } = event {
+            self.0.lock().unwrap().extend(awaited.iter().map(ToString::to_string));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_comparisons_are_reported() {
+    for side in SIDES {
+        let stage = lose_machines().await;
+        let waits = Arc::new(Waits::default());
+        let mut with = recovering(&stage, &[&cluster(), &other()]);
+        with.setup.workload_clusters = Some(Late::new(|| {}));
+        with.setup.watcher = waits.clone();
+        recover_with(side, with).await.unwrap();
+        let waits = waits.0.lock().unwrap().clone();
+        let describe_wait =
+            |name| format!("Cluster ns/{name} in the {side}: not compared with its nodes yet");
+        assert!(waits.contains(&describe_wait("c")), "{waits:?}");
+        assert!(!waits.contains(&describe_wait("d")), "it has no kubeconfig to wait for: {waits:?}");
+    }
+}
+
+/// Others pause a Cluster, so that it isn't compared, and end their pause while another Cluster is compared.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn clusters_are_never_unpaused_uncompared() {
+    for side in SIDES {
+        let stage = lose_machines().await;
+        recover(&stage, side, &equal_nodes(), &[]).await.unwrap_err();
+        let there = get_place(&stage, side);
+        there.edit(&other(), keep_paused).unwrap();
+        let place = there.clone();
+        let late = Late::new(move || {
+            let end_pause = |body: &mut Value| {
+                body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::PAUSED);
+            };
+            place.edit(&other(), end_pause).unwrap();
+        });
+        let mut with = recovering(&stage, &[&cluster(), &other()]);
+        with.setup.workload_clusters = Some(late);
+        let ended = recover_with(side, with).await;
+        assert!(!is_paused(there, &cluster()) && is_paused(there, &other()), "{side}");
+        match side {
+            Side::Source => {
+                let stop = ended.unwrap_err();
+                let Failure::UndoLost { clusters } = &stop.failure else { panic!("{stop}") };
+                assert_eq!(*clusters, [other()]);
+                recover(&stage, side, &equal_nodes(), &[&other()]).await.unwrap();
+                assert!(!is_paused(there, &other()));
+            }
+            Side::Target => ended.unwrap(),
+        }
+    }
+}
+
+/// Without the annotation, only the name of a Cluster unpauses it, and it is compared like any other.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn endangered_clusters_without_undo_stay_paused() {
+    for side in SIDES {
+        let stage = lose_machines().await;
+        let nodes = with_unknown_member();
+        recover(&stage, side, &nodes, &[&other()]).await.unwrap_err();
+        let there = get_place(&stage, side);
+        let lose_undo = |body: &mut Value| {
+            body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO).unwrap();
+        };
+        there.edit(&cluster(), lose_undo).unwrap();
+        for is_named in [false, true] {
+            let cluster = cluster();
+            let named = &[&cluster][..usize::from(is_named)];
+            let stop = recover(&stage, side, &nodes, named).await.unwrap_err();
+            let [paused] = left_paused(&stop, side) else { panic!("{side}: {stop}") };
+            assert_eq!((&paused.cluster, paused.can_be_named), (&cluster, false), "{side}: {stop}");
+            assert!(is_paused(there, &cluster), "{side}");
+        }
+        recover(&stage, side, &equal_nodes(), &[&cluster()]).await.unwrap();
+        assert!(!is_paused(there, &cluster()), "{side}");
+        assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target), "{side}");
+    }
+}
+
 /// Fails the test if a run lists nodes.
 struct Unasked;
 
@@ -259,14 +476,44 @@ impl WorkloadClusters for Unasked {
     async fn list_nodes(&self, kubeconfig: Object) -> Result<Vec<Object>, String> {
         panic!("{} was used", kubeconfig.key())
     }
+
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// Collects what both sides are asked for in the namespace that moves.
+fn collect_reads(stage: &Stage) -> Arc<Mutex<BTreeSet<String>>> {
+    let reads = Arc::new(Mutex::new(BTreeSet::new()));
+    for (side, place) in [(Side::Source, &stage.source), (Side::Target, &stage.target)] {
+        let reads = reads.clone();
+        place.on_call(move |verb, key| {
+            let is_read = verb == "get" || verb.starts_with("list");
+            if is_read && key.namespace.as_deref() == Some("ns") {
+                reads.lock().unwrap().insert(format!("{verb} {key} {side}"));
+            }
+            None
+        });
+    }
+    reads
+}
+
+/// Returns what a move and a rollback read.
+async fn run_ordinary_moves(workload_clusters: Option<Arc<dyn WorkloadClusters>>) -> [BTreeSet<String>; 2] {
+    let setup = |stage: &Stage| Setup { workload_clusters: workload_clusters.clone(), ..stage.setup() };
+    let stage = two_clusters();
+    let moved = collect_reads(&stage);
+    run::start(setup(&stage)).await.unwrap();
+    let stage = half_committed(two_clusters()).await;
+    let rolled_back = collect_reads(&stage);
+    run::rollback(setup(&stage)).await.unwrap();
+    assert!(!is_paused(&stage.source, &cluster()));
+    [moved, rolled_back].map(|reads| reads.lock().unwrap().clone())
 }
 
 #[tokio::test(start_paused = true)]
 async fn ordinary_moves_read_no_nodes() {
-    let setup = |stage: &Stage| Setup { workload_clusters: Some(Arc::new(Unasked)), ..stage.setup() };
-    let stage = two_clusters();
-    run::start(setup(&stage)).await.unwrap();
-    let stage = half_committed(two_clusters()).await;
-    run::rollback(setup(&stage)).await.unwrap();
-    assert!(!is_paused(&stage.source, &cluster()));
+    let without = run_ordinary_moves(None).await;
+    assert!(without.iter().all(|reads| !reads.is_empty()), "{without:?}");
+    assert_eq!(run_ordinary_moves(Some(Arc::new(Unasked))).await, without);
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_core::messages::remedy::Remedy;
@@ -42,6 +43,10 @@ impl WorkloadClusters for Nodes {
     async fn list_nodes(&self, kubeconfig: Object) -> Result<Vec<Object>, String> {
         assert_eq!(kubeconfig.meta.name, "c-kubeconfig");
         self.0.lock().unwrap().clone()
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(30)
     }
 }
 

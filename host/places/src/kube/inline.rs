@@ -183,7 +183,7 @@ mod tests {
         assert!(load_from_secret(&holding(more.to_string()), "value").is_ok());
     }
 
-    // proves: D5, T91
+    // proves: D5, T91, T186
     #[test]
     fn fields_that_reach_out_are_refused() {
         let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "hunter2"});

@@ -131,7 +131,7 @@ fn drop_with(more: Vec<Object>) -> Result<Vec<String>, String> {
     objects.extend(more);
     let inventory = Inventory::new(objects);
     let machines = BTreeSet::from([capi("Machine", "w-1")]);
-    let found = find_dropped_copies(&inventory, &machines, |kind| !is_dangerous(kind))?;
+    let found = find_dropped_copies(&inventory, &machines, |kind| !is_dangerous(kind), str::to_owned)?;
     Ok(found.into_iter().map(ToString::to_string).collect())
 }
 
@@ -220,10 +220,22 @@ fn originals_uids_refer_to_their_copies() {
         json!({"metadata": {"uid": "copy", "annotations": {"pivot-host.io/copy-of": "original proof"}}});
     let machine = object(CAPI, "Machine", "w-1", &copy);
     let key = capi("Machine", "w-1");
-    let names = DroppedNames::new([(&key, &machine.meta)].into_iter());
+    let names = DroppedNames::new([(&key, &machine.meta)].into_iter(), str::to_owned);
     for (uid, is_named) in [("original", true), ("copy", true), ("other", false)] {
         let host = json!({"metadata": {"labels": {"owner": uid}}});
         let host = object(INFRA, "Host", "host", &host);
         assert_eq!(names.find_reference(&host.meta), is_named.then_some((&key, "owner")), "{uid}");
+    }
+}
+
+/// Keys have the source's name of a namespace, and labels in the target may have another.
+#[test]
+fn renamed_namespaces_refer_to_copies() {
+    let machine = object(CAPI, "Machine", "w-1", &json!({}));
+    let key = capi("Machine", "w-1");
+    let names = DroppedNames::new([(&key, &machine.meta)].into_iter(), |_| "prod".to_owned());
+    for (label, is_named) in [("prod.w-1", true), ("ns.w-1", true), ("other.w-1", false)] {
+        let host = object(INFRA, "Host", "host", &json!({"metadata": {"labels": {"owner": label}}}));
+        assert_eq!(names.find_reference(&host.meta), is_named.then_some((&key, "owner")), "{label}");
     }
 }

@@ -7,6 +7,8 @@ use tokio::time::Instant;
 
 use crate::base::events::{Awaited, Event, Watcher};
 
+/// Time between two checks for a due report.
+pub(crate) const REPORT_CHECK: Duration = Duration::from_secs(1);
 /// Time between two reports of an unchanged wait.
 const UNCHANGED_INTERVAL: Duration = Duration::from_secs(30);
 /// A wait for hundreds of objects changes all the time: reports are at least this far apart.

@@ -16,11 +16,9 @@ use crate::base::outcome::failure::Failure;
 use crate::base::requests::halt::Halter;
 use crate::base::requests::listing::select_namespaces;
 use crate::base::requests::parking::Parking;
-use crate::base::requests::reports::Reports;
+use crate::base::requests::reports::{REPORT_CHECK, Reports};
 use crate::base::requests::side::Handle;
 
-/// Time between two checks for a due report.
-const REPORT_CHECK: Duration = Duration::from_secs(1);
 /// Time between the end of a watch, or one that the server refused as expired, and the next list.
 const RELIST_DELAY: Duration = Duration::from_millis(200);
 
