@@ -65,7 +65,7 @@ pub(crate) async fn judge_copies(
     let mut differing = Vec::new();
     // Clusters are sorted by namespace. One reading has the bodies of all objects in its namespace, so that only one is kept.
     let mut read: Option<(Option<String>, Inventory)> = None;
-    for ComparedWorkers { paused, lost } in clusters {
+    for ComparedWorkers { paused, lost, .. } in clusters {
         let lost = match lost {
             Ok(lost) => match judge_one(job, record, &mut read, &paused.cluster, &lost).await {
                 Ok(dropped) => dropped.map(|dropped| (lost, dropped)),

@@ -482,7 +482,7 @@ impl WorkloadClusters for Unasked {
     }
 }
 
-/// Collects what both sides are asked for in the namespace that moves.
+/// Collects the reads of both sides in the namespace that moves.
 fn collect_reads(stage: &Stage) -> Arc<Mutex<BTreeSet<String>>> {
     let reads = Arc::new(Mutex::new(BTreeSet::new()));
     for (side, place) in [(Side::Source, &stage.source), (Side::Target, &stage.target)] {

@@ -35,7 +35,7 @@ fn wrong(words: &[String], defined: &BTreeSet<String>, may_delete: bool) -> Opti
             "--all" if may_delete => {}
             "-f" => file = words.next().is_some(),
             word if word.starts_with("--for=") || word.starts_with("--timeout=") => {}
-            "-l" | "-o" | "-p" | "--type" if words.next().is_some() => {}
+            "-l" | "-o" | "-p" | "--type" | "--field-manager" if words.next().is_some() => {}
             word if word.starts_with('-') => {
                 return Some(format!("{word} is not known here, or has no value"));
             }
