@@ -112,8 +112,8 @@ pub struct ComparedCluster<'a> {
     pub objects: &'a [Object],
     /// Control plane of the Cluster, if it was read.
     pub control_plane: Option<&'a Object>,
-    /// Provider IDs of all Clusters. Workers of other Clusters can be in the same workload cluster. For nodes of the control plane,
-    /// only Machines of the Cluster itself count: tenants choose the IDs of their Machines.
+    /// Provider IDs of all Clusters. Nodes of other Clusters can be in the same workload cluster. For nodes of the control plane, only
+    /// Machines of the Cluster's namespace count: tenants of other namespaces choose the IDs of their Machines.
     pub known_ids: &'a BTreeSet<String>,
 }
 
@@ -133,13 +133,12 @@ impl ComparedCluster<'_> {
                 found.unprovisioned.push(owner.object.key());
             }
         }
-        let own_ids: BTreeSet<&str> =
-            members.machines.iter().chain(&members.pools).flat_map(provider_ids).collect();
+        let ids_in_namespace = find_provider_ids(self.objects);
         for node in nodes {
             let is_of_control_plane =
                 CONTROL_PLANE_NODE.iter().any(|label| node.object.meta.has_label(label));
             let is_known = |id: &str| match is_of_control_plane {
-                true => own_ids.contains(id),
+                true => ids_in_namespace.contains(id),
                 false => self.known_ids.contains(id),
             };
             if node.text(PROVIDER_ID).is_some_and(is_known) {

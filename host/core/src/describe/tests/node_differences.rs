@@ -109,26 +109,18 @@ fn unknown_control_plane_nodes_are_told_apart() {
 
 /// A tenant chooses the provider IDs of their Machines and MachinePools.
 #[test]
-fn other_clusters_hide_no_control_plane_node() {
-    let labels = json!({"cluster.x-k8s.io/cluster-name": "d"});
-    let foreign_object = |kind: &str, spec: Value| {
-        object(CAPI, kind, "x", &json!({"metadata": {"labels": labels}, "spec": spec}))
-    };
-    let control_plane = node("x", json!({"node-role.kubernetes.io/control-plane": ""}));
-    for other in [
-        foreign_object("Machine", json!({"providerID": "lab://x"})),
-        foreign_object("MachinePool", json!({"providerIDList": ["lab://x"]})),
-    ] {
-        let objects: Vec<Object> = backup().into_iter().chain([other]).collect();
-        let all_with = |node: Object| [nodes(&["w-0", "w-1"]), vec![node]].concat();
-        let found = compare(&objects, &all_with(control_plane.clone()));
-        assert_eq!(found.lines(), ["nodes of the control plane without a Machine: x"]);
-        assert!(found.has_unknown_control_plane());
-        assert!(
-            compare(&objects, &all_with(node("x", json!({})))).is_empty(),
-            "a worker of the other Cluster"
-        );
-    }
+fn other_namespaces_hide_no_control_plane_node() {
+    let objects = backup();
+    let control_plane = objects.iter().find(|object| object.meta.name == "cp");
+    let foreign = "lab://x".to_owned();
+    let known_ids = &find_provider_ids(&objects).into_iter().chain([foreign]).collect();
+    let compared = ComparedCluster { cluster: &cluster(), objects: &objects, control_plane, known_ids };
+    let compare_with =
+        |node: Object| compared.compare_with_nodes(&[nodes(&["w-0", "w-1"]), vec![node]].concat());
+    let found = compare_with(node("x", json!({"node-role.kubernetes.io/control-plane": ""})));
+    assert_eq!(found.lines(), ["nodes of the control plane without a Machine: x"]);
+    assert!(found.has_unknown_control_plane());
+    assert!(compare_with(node("x", json!({}))).is_empty(), "a worker of the other Cluster");
 }
 
 #[test]
