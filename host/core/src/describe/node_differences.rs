@@ -113,7 +113,7 @@ pub struct ComparedCluster<'a> {
     /// Control plane of the Cluster, if it was read.
     pub control_plane: Option<&'a Object>,
     /// Provider IDs of all Clusters. Nodes of other Clusters can be in the same workload cluster. For nodes of the control plane, only
-    /// Machines of the Cluster's namespace count: tenants of other namespaces choose the IDs of their Machines.
+    /// Machines of a control plane in the Cluster's namespace count: the provider finds no other Machine for its member of etcd.
     pub known_ids: &'a BTreeSet<String>,
 }
 
@@ -133,12 +133,15 @@ impl ComparedCluster<'_> {
                 found.unprovisioned.push(owner.object.key());
             }
         }
-        let ids_in_namespace = find_provider_ids(self.objects);
+        let machines =
+            self.objects.iter().filter(|object| object.kind.group_kind.is(GROUP_CLUSTER, "Machine"));
+        let control_planes: Vec<Body<'_>> = machines.map(Body::new).filter(is_of_control_plane).collect();
+        let control_plane_ids: BTreeSet<&str> = control_planes.iter().flat_map(provider_ids).collect();
         for node in nodes {
             let is_of_control_plane =
                 CONTROL_PLANE_NODE.iter().any(|label| node.object.meta.has_label(label));
             let is_known = |id: &str| match is_of_control_plane {
-                true => ids_in_namespace.contains(id),
+                true => control_plane_ids.contains(id),
                 false => self.known_ids.contains(id),
             };
             if node.text(PROVIDER_ID).is_some_and(is_known) {

@@ -71,7 +71,7 @@ pub(crate) async fn unpause_copies(
         differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
     }
     let mut compared: Option<BTreeSet<Key>> = None;
-    let left_paused: Vec<PausedCluster> = match record.is_recovered() {
+    let mut left_paused: Vec<PausedCluster> = match record.is_recovered() {
         true => {
             let waiting = compared.insert(Box::pin(find_waiting(job, list)).await?);
             Box::pin(find_left_paused(job, Side::Target, record, waiting)).await?
@@ -109,6 +109,14 @@ pub(crate) async fn unpause_copies(
         });
         side_by_side::write_all(OBJECTS, work.collect()).await?;
     }
+    if record.is_recovered() {
+        for cluster in Box::pin(find_waiting(job, list)).await? {
+            if !left_paused.iter().any(|paused| paused.cluster == cluster) {
+                let reason = "another client ended its pause during the comparison".to_owned();
+                left_paused.push(PausedCluster::with_reasons(cluster, vec![reason]));
+            }
+        }
+    }
     match left_paused.is_empty() {
         true => Ok(dropped),
         false if record.is_recovered() => Err(Failure::LeftPaused {
@@ -139,8 +147,8 @@ async fn find_waiting(job: &Job, list: &ReleaseList) -> Result<BTreeSet<Key>, Fa
     Ok(side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect())
 }
 
-/// Finds the named Clusters whose copies another than this move paused, and warns about them. No controller takes over their objects while
-/// they are paused. Only a user of this command names them, not a user who may write to the copies.
+/// Finds the named Clusters of a recovered move whose copies another than this move paused, and warns about them. No controller takes over
+/// their objects while they are paused. A Cluster that ran counts as any other: a later pause excuses no missing takeover.
 pub(crate) async fn find_kept_paused(job: &Job, list: &ReleaseList) -> Result<BTreeSet<Key>, Failure> {
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind));
     let named = clusters.filter(|entry| job.is_named_to_unpause(&entry.key));
@@ -148,8 +156,9 @@ pub(crate) async fn find_kept_paused(job: &Job, list: &ReleaseList) -> Result<BT
         async move {
             let kind = job.kind(Side::Target, &entry.key.group_kind)?;
             let Some(copy) = job.target.get(kind, &entry.key).await? else { return Ok(None) };
-            let paused = pause::is_paused(&copy).map_err(|error| Failure::Object(Side::Target, error))?;
-            let kept = paused && pausing::is_kept_paused(job, &entry.key, &copy.meta);
+            let body = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
+            let never_ran = body.pointer("/spec/paused") == Some(&true.into());
+            let kept = never_ran && pausing::is_kept_paused(job, &entry.key, &copy.meta);
             Ok(kept.then(|| entry.key.clone()))
         }
         .boxed()

@@ -53,9 +53,13 @@ impl ActiveMove {
                 self.report_unable_agent();
                 self.journal.allow_finishing_alone().await?;
             }
+            // Before anything is unpaused: a later pause excuses no missing takeover.
+            let kept_paused = match self.journal.record.is_recovered() {
+                true => Box::pin(live::find_kept_paused(&job, &list)).await?,
+                false => BTreeSet::new(),
+            };
             dropped = live::unpause_copies(&job, &self.journal.record, &list, copied).await?;
             calls::wait_for_checks(&job, &PluginView::from_list(&list), Point::AfterResume).await?;
-            let kept_paused = Box::pin(live::find_kept_paused(&job, &list)).await?;
             let since = Some(self.journal.committed_at()?);
             evidence::wait_for_takeover(&job, &list, known, &kept_paused, since).await?;
             job.safe_point()?;

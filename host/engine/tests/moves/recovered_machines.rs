@@ -426,18 +426,17 @@ async fn clusters_are_never_unpaused_uncompared() {
         });
         let mut with = recovering(&stage, &[&cluster(), &other()]);
         with.setup.workload_clusters = Some(late);
-        let ended = recover_with(side, with).await;
+        let stop = recover_with(side, with).await.unwrap_err();
         assert!(!is_paused(there, &cluster()) && is_paused(there, &other()), "{side}");
-        match side {
-            Side::Source => {
-                let stop = ended.unwrap_err();
-                let Failure::UndoLost { clusters } = &stop.failure else { panic!("{stop}") };
-                assert_eq!(*clusters, [other()]);
-                recover(&stage, side, &equal_nodes(), &[&other()]).await.unwrap();
-                assert!(!is_paused(there, &other()));
+        match (&stop.failure, side) {
+            (Failure::UndoLost { clusters }, Side::Source) => assert_eq!(*clusters, [other()]),
+            (Failure::LeftPaused { clusters, .. }, Side::Target) => {
+                assert!(matches!(clusters.as_slice(), [paused] if paused.cluster == other()), "{stop}");
             }
-            Side::Target => ended.unwrap(),
+            _ => panic!("{stop}"),
         }
+        recover(&stage, side, &equal_nodes(), &[&other()]).await.unwrap();
+        assert!(!is_paused(there, &other()), "{side}");
     }
 }
 

@@ -123,6 +123,14 @@ fn other_namespaces_hide_no_control_plane_node() {
     assert!(compare_with(node("x", json!({}))).is_empty(), "a worker of the other Cluster");
 }
 
+/// A worker's server may have become one of the control plane.
+#[test]
+fn workers_hide_no_control_plane_node() {
+    let mut all = nodes(&["w-0", "w-1"]);
+    all[2] = node("w-1", json!({"node-role.kubernetes.io/control-plane": ""}));
+    assert_eq!(compare(&backup(), &all).lines(), ["nodes of the control plane without a Machine: w-1"]);
+}
+
 #[test]
 fn nodes_without_provider_id_are_unknown() {
     let mut all = nodes(&["w-0"]);
