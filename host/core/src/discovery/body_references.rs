@@ -149,8 +149,8 @@ mod tests {
     use super::*;
     use crate::testing::{kind, objects};
 
-    /// Objects that an object in namespace `ns` with this spec and this status names.
-    fn named(spec: Value, status: Value, with_status: bool) -> String {
+    /// Returns the objects that an object in namespace `ns` with this spec and this status names.
+    fn list_mentions(spec: Value, status: Value, with_status: bool) -> String {
         let body = json!({"metadata": {"name": "it", "namespace": "ns", "uid": "it", "labels": {"l": "creds"}},
             "spec": spec, "status": status});
         let mut all = objects("Secret ns/creds\nSecret other/creds\nIdentity id\nPool ns/p\nExternal ns/p");
@@ -190,7 +190,7 @@ mod tests {
             (json!({"text": "with creds in it"}), ""),
         ] {
             let status = json!({"seen": "creds"});
-            assert_eq!(named(spec.clone(), status, false), expected, "{spec}");
+            assert_eq!(list_mentions(spec.clone(), status, false), expected, "{spec}");
         }
     }
 
@@ -202,8 +202,8 @@ mod tests {
             (json!({"secretRef": {"kind": "Secret", "name": "creds"}}), "Secret ns/creds"),
             (json!({"secretName": "creds", "targets": ["p", "creds"]}), ""),
         ] {
-            assert_eq!(named(json!({}), status.clone(), true), expected, "{status}");
-            assert_eq!(named(json!({}), status.clone(), false), "", "{status}");
+            assert_eq!(list_mentions(json!({}), status.clone(), true), expected, "{status}");
+            assert_eq!(list_mentions(json!({}), status.clone(), false), "", "{status}");
         }
     }
 }

@@ -45,8 +45,8 @@ use crate::base::requests::dataflow::{self, NodeRole, Parts};
 use crate::base::requests::side_by_side::{OBJECTS, Work};
 use crate::base::requests::webhooks::outlast_refusals;
 
-/// Largest number of patched objects whose delete has not started. Started deletes are not counted: they are under way, or wait until
-/// it is recorded that the move deletes. The limit of concurrent requests applies to them.
+/// Largest number of patched objects whose delete has not started. The limit of concurrent requests applies to started deletes: each is
+/// under way, or waits for the record that allows it.
 const MAX_PATCHED_AHEAD: usize = 64;
 
 /// Deletes or unpauses every object of the list.
