@@ -334,6 +334,31 @@ async fn takeover_is_awaited_except_for_kept_pauses() {
     assert!(nothing_of_ours(&stage.source) && nothing_of_ours(&stage.target));
 }
 
+/// The Cluster ran in the target, so its controllers must take over its Machines. A later pause changes nothing.
+// proves: I11
+#[tokio::test(start_paused = true)]
+async fn later_pauses_excuse_no_missing_takeover() {
+    let mut stage = lose_machines().await;
+    report_pause(&stage.source);
+    let (side, nodes) = (Side::Target, equal_nodes());
+    recover(&stage, side, &nodes, &[]).await.unwrap_err();
+    report_pause(&stage.target);
+    stage.options.accept.remove(Risk::TakeoverUnchecked);
+    stage.options.takeover_timeout = Duration::from_secs(60);
+    let pause = |body: &mut Value| body["metadata"]["annotations"][names::PAUSED] = json!("");
+    for is_paused_later in [false, true] {
+        if is_paused_later {
+            assert!(!is_paused(&stage.target, &cluster()));
+            stage.target.edit(&cluster(), pause).unwrap();
+        }
+        let stop = recover(&stage, side, &nodes, &[&cluster(), &other()]).await.unwrap_err();
+        let Failure::NotTakenOver(missing) = &stop.failure else { panic!("{stop}") };
+        let machine = key(CLUSTERS, "Machine", "m0");
+        assert!(missing.iter().any(|awaited| awaited.object.as_ref() == Some(&machine)), "{stop}");
+        assert!(stage.source.body(&cluster()).is_some());
+    }
+}
+
 /// Workload clusters that answer late. Something happens before the answer.
 struct Late<F> {
     nodes: Arc<Nodes>,
