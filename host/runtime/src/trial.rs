@@ -2,7 +2,7 @@
 //!
 //! Counting ([`crate::parse`]) refuses what is clearly too much; what a validator and a compiler need for the rest, only a trial
 //! can show. Before it reads a byte, the process sets its own limits of memory and processor time; its environment has only what
-//! its allocator may reserve, and only two pipes are open. The only result is how it ended: no text, which could lie, and no
+//! its allocator may reserve, and only three pipes are open. The only result is how it ended: no text, which could lie, and no
 //! compiled code, which would run with our credentials. A component whose trial ends within the limits, valid or not, is then
 //! validated and compiled here.
 //!
@@ -105,13 +105,16 @@ impl Trials {
             // The releases' allocator would reserve 1 GiB at once.
             .env("MIMALLOC_ARENA_RESERVE", "8M")
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         // Ctrl-C is handled by this process, and must not look like a compiler failure.
         #[cfg(unix)]
         command.process_group(0);
-        command.spawn()
+        let mut child = command.spawn()?;
+        // Its output is closed instead of discarded in /dev/null, which a bare root directory doesn't have.
+        drop(child.stdout.take());
+        Ok(child)
     }
 }
 
