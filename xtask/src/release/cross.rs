@@ -3,10 +3,10 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::debian::of_debian;
 use crate::shell::{cache, must, said};
@@ -17,15 +17,30 @@ const COMPILER: &str = "aarch64-linux-gnu-gcc";
 const ARCHIVER: &str = "aarch64-linux-gnu-ar";
 /// Package with the headers.
 const HEADERS: &str = "musl-dev:arm64";
-/// Runs programs of arm64. Static, so that it runs in an empty root directory, too.
-pub(super) const EMULATOR: &str = "/usr/bin/qemu-aarch64-static";
+/// Runs programs of arm64.
+const EMULATOR: &str = "qemu-aarch64-static";
+/// Name under which the kernel knows the emulator.
+const FORMAT: &str = "qemu-aarch64";
 
 /// Returns what is missing, if it can't be installed.
 pub(super) fn missing_compiler() -> Option<String> {
     let compiler = || of_debian(COMPILER, "--version", "gcc-aarch64-linux-gnu", "C code is compiled with it");
     let emulator =
         || of_debian(EMULATOR, "--version", "qemu-user-static", "the program for arm64 is tried with it");
-    compiler().or_else(emulator)
+    let enabler = || of_debian("update-binfmts", "--version", "binfmt-support", "it enables the emulator");
+    compiler().or_else(emulator).or_else(enabler)
+}
+
+/// Has the kernel start programs of arm64 in the emulator: also those that such a program starts, and in a root directory without it.
+pub(super) fn enable_emulator() -> Result<()> {
+    must(Command::new("update-binfmts").args(["--enable", FORMAT]))?;
+    let file = Path::new("/proc/sys/fs/binfmt_misc").join(FORMAT);
+    let format = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+    let flags = format.lines().find_map(|line| line.strip_prefix("flags: ")).unwrap_or_default();
+    if !format.starts_with("enabled") || !flags.contains('F') {
+        bail!("{} is not enabled with flag F, so no program of arm64 starts:\n{format}", file.display());
+    }
+    Ok(())
 }
 
 /// Returns the variables with which cargo compiles C code and links for arm64.

@@ -28,29 +28,22 @@ exec capsh --quiet --no-new-privs --drop=all --inh= --noamb --groups= --gid="${u
 pub(super) struct Place {
     pub(super) root: PathBuf,
     program: String,
-    /// Runs programs of another architecture.
-    emulator: Option<&'static str>,
     /// Whom it runs as, if nothing can be written.
     user: Option<String>,
 }
 
 impl Place {
-    pub(super) fn new(
-        root_directory: PathBuf,
-        program: &str,
-        libraries: &[PathBuf],
-        emulator: Option<&'static str>,
-    ) -> Result<Self> {
+    pub(super) fn new(root_directory: PathBuf, program: &str, libraries: &[PathBuf]) -> Result<Self> {
         let out = root_directory.join("out");
         fs::create_dir_all(&out).with_context(|| format!("create {}", out.display()))?;
-        for library in libraries.iter().map(PathBuf::as_path).chain(emulator.map(Path::new)) {
+        for library in libraries {
             let there = root_directory.join(library.strip_prefix("/")?);
             fs::create_dir_all(there.parent().context("a library lies in a folder")?)?;
             fs::copy(library, there).with_context(|| format!("copy {}", library.display()))?;
         }
         let example = root()?.join(EXAMPLE);
         must(Command::new("cp").arg("--recursive").arg(example).arg(root_directory.join("example")))?;
-        Ok(Self { root: root_directory, program: program.to_owned(), emulator, user: None })
+        Ok(Self { root: root_directory, program: program.to_owned(), user: None })
     }
 
     /// The same where only `out` can be written, by a user without rights.
@@ -108,10 +101,6 @@ impl Place {
             command.args(["--mount", "--propagation", "private", "sh", "-c", READ_ONLY, "sh"]);
         }
         command.arg(&self.root).args(&self.user);
-        if let Some(emulator) = self.emulator {
-            // The program finds its name in its first argument.
-            command.args([emulator, "-0", program]);
-        }
         command.arg(program).args(words).env_clear().env("PATH", PATH);
         command
     }

@@ -32,22 +32,18 @@ pub(super) fn run(folder: &Path, archives: &[Archive], libraries: &[PathBuf]) ->
     let own = architecture_of(std::env::consts::ARCH);
     let image = folder.join(oci::file_name());
     for archive in archives {
-        let emulator = (archive.architecture != own).then_some(cross::EMULATOR);
-        run_one(archive, &image, &trials.join(&archive.architecture), libraries, emulator)?;
+        if archive.architecture != own {
+            cross::enable_emulator()?;
+        }
+        run_one(archive, &image, &trials.join(&archive.architecture), libraries)?;
     }
     say("== It works there");
     Ok(trials.join(own).join("empty").join(PREFIX))
 }
 
-fn run_one(
-    archive: &Archive,
-    image: &Path,
-    trials: &Path,
-    libraries: &[PathBuf],
-    emulator: Option<&'static str>,
-) -> Result<()> {
+fn run_one(archive: &Archive, image: &Path, trials: &Path, libraries: &[PathBuf]) -> Result<()> {
     say(&format!("== Trying {} in an empty root directory", archive.name));
-    let empty = Place::new(trials.join("empty"), &format!("/{PREFIX}/bin/pivot-host"), libraries, emulator)?;
+    let empty = Place::new(trials.join("empty"), &format!("/{PREFIX}/bin/pivot-host"), libraries)?;
     let prefix = empty.root.join(PREFIX);
     fs::create_dir_all(&prefix)?;
     install(archive, &prefix)?;
@@ -58,7 +54,7 @@ fn run_one(
     let root = trials.join("container");
     fs::create_dir_all(&root)?;
     let image = oci::unpack(image, &archive.architecture, &root)?;
-    let container = Place::new(root, &image.program, libraries, emulator)?.read_only(&image.user)?;
+    let container = Place::new(root, &image.program, libraries)?.read_only(&image.user)?;
     moves(&container, "/plugins")?;
     container.fails(&["man", "/manual"], 1, "Read-only file system")?;
     fs::write(container.root.join("authority.pem"), AUTHORITY)?;
@@ -173,7 +169,8 @@ fn moves(place: &Place, plugins: &str) -> Result<()> {
 }
 
 /// Copies the plugins as a site does that adapts their grants, without the one that asks the target for its Ironic: a directory has
-/// none.
+/// none. Its lock says of no plugin that it passed a trial, as that of a plugin of another vendor: the program starts itself again to
+/// compile it on trial.
 fn site(place: &Place, plugins: &str) -> Result<()> {
     const SECTION: &str = "[plugins.metal3-endpoints]\n";
     let (from, to) = (place.root.join(plugins.trim_start_matches('/')), place.root.join("site"));
@@ -181,7 +178,11 @@ fn site(place: &Place, plugins: &str) -> Result<()> {
     let grants = to.join("plugins.toml");
     let text = read(&grants)?;
     has("plugins.toml", &text, SECTION)?;
-    Ok(fs::write(grants, text.replacen(SECTION, &format!("{SECTION}enabled = false\n"), 1))?)
+    fs::write(grants, text.replacen(SECTION, &format!("{SECTION}enabled = false\n"), 1))?;
+    let lock = to.join("plugins.lock");
+    let text = read(&lock)?;
+    let untried = text.lines().filter(|line| !line.starts_with("passed = ")).collect::<Vec<_>>().join("\n");
+    Ok(fs::write(lock, untried)?)
 }
 
 /// A kubeconfig that only its owner can read: the image's user can't, and the owner can, as the Containerfile says.
