@@ -53,6 +53,13 @@ pub(crate) async fn compare_sides(job: &Job, copies: &Copies) -> Result<SideComp
     Ok(if changed.is_empty() { SideComparison::Same } else { SideComparison::CopiesChanged(changed) })
 }
 
+/// Checks that the copies are complete, and returns those that are not as the move wrote them, by their originals' UIDs.
+pub(crate) async fn compare_copies(job: &Job, copies: &Copies) -> Result<BTreeSet<Uid>, Failure> {
+    let target = existing::list_identities(job, &copies.snapshot, Side::Target).await?;
+    check_complete(job, copies, &target)?;
+    find_changed_copies(job, copies, &target).await
+}
+
 /// Finds copies that others changed more than controllers change paused objects. Copies with the last written version are not
 /// read again. Objects from manifests already run, so they are not compared.
 async fn find_changed_copies(

@@ -332,29 +332,38 @@ impl ActiveMove {
                 commit::compare_sides(&job, &copies),
                 check_before_commit(&job, &copies.snapshot)
             )?;
-            match comparison {
+            let edited = match comparison {
                 SideComparison::Same => return Ok(copies),
-                SideComparison::CopiesChanged(changed) => {
-                    copies = commit::copy_again(&job, &copies, &changed).await?;
-                    last = copies.find_first(&changed).cloned();
-                    continue;
+                SideComparison::CopiesChanged(edited) => edited,
+                SideComparison::Changed => {
+                    let reading = readings::read_again(&job).await?;
+                    let now = Arc::new(self.pause_until_stable(reading, Some(&copies.snapshot)).await?);
+                    approved::check_after_pause(&job, &now)?;
+                    new_namespaces::create_late(&job, &mut self.journal, &now).await?;
+                    let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
+                    copies = brought;
+                    if changed {
+                        last = None;
+                        let awaited = signs::select_signs(&job, &copies)?;
+                        signs::wait_for_signs(&job, &copies, awaited).await?;
+                        calls::wait_for_checks(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit)
+                            .await?;
+                        continue;
+                    }
+                    // Versions changed, contents did not: controllers touch the status of paused objects, too. The copies were not
+                    // compared yet, and the pause took time.
+                    let (edited, ()) = tokio::try_join!(
+                        commit::compare_copies(&job, &copies).boxed(),
+                        check_before_commit(&job, &copies.snapshot)
+                    )?;
+                    if edited.is_empty() {
+                        return Ok(copies);
+                    }
+                    edited
                 }
-                SideComparison::Changed => last = None,
-            }
-            let reading = readings::read_again(&job).await?;
-            let now = Arc::new(self.pause_until_stable(reading, Some(&copies.snapshot)).await?);
-            approved::check_after_pause(&job, &now)?;
-            new_namespaces::create_late(&job, &mut self.journal, &now).await?;
-            let (brought, changed) = commit::bring_up_to_date(&job, &copies, &now).await?;
-            copies = brought;
-            if !changed {
-                // Versions changed, contents did not: controllers touch the status of paused objects, too. The pause took time.
-                check_before_commit(&job, &copies.snapshot).await?;
-                return Ok(copies);
-            }
-            let awaited = signs::select_signs(&job, &copies)?;
-            signs::wait_for_signs(&job, &copies, awaited).await?;
-            calls::wait_for_checks(&job, &copies.snapshot.plugin_view(), Point::BeforeCommit).await?;
+            };
+            copies = commit::copy_again(&job, &copies, &edited).await?;
+            last = copies.find_first(&edited).cloned();
         }
         let error =
             PlaceError::Conflict(format!("it changed in each of {MAX_ROUNDS} looks although it is paused"));

@@ -191,6 +191,57 @@ async fn copies_changed_before_the_commit_are_made_again() {
     }
 }
 
+/// The source's controllers write to the status of paused objects. Then the source is read again, and the copies are compared as well.
+#[tokio::test(start_paused = true)]
+async fn copies_are_compared_after_status_changes_in_source() {
+    let undisturbed = Stage::new();
+    run::start(undisturbed.setup()).await.unwrap();
+    let (machine, last) = (key(CLUSTERS, "Machine", "m0"), key(INFRA, "InfraMachine", "m0"));
+    let stage = Stage::new();
+    let (source, target, done) = (stage.source.clone(), stage.target.clone(), AtomicBool::new(false));
+    stage.source.on_call(move |verb, _| {
+        let copied = verb == "list-meta" && target.body(&machine).is_some() && target.body(&last).is_some();
+        if copied && !done.swap(true, Ordering::SeqCst) {
+            source.edit(&last, |body| body["status"]["seen"] = json!("now")).unwrap();
+            target.edit(&machine, |body| body["spec"]["theirs"] = json!(true)).unwrap();
+        }
+        None
+    });
+    let notes = Arc::new(Notes::default());
+    run::start(Setup { watcher: notes.clone(), ..stage.setup() }).await.unwrap();
+    assert!(notes.0.lock().unwrap().iter().any(|(code, _)| code == "copies-changed"));
+    assert_eq!(picture(&stage.target), picture(&undisturbed.target));
+}
+
+/// The same change as a delete: it is noticed while the source is complete.
+#[tokio::test(start_paused = true)]
+async fn copies_that_vanish_are_noticed_after_status_changes_in_source() {
+    let stage = Stage::new();
+    let (machine, last) = (key(CLUSTERS, "Machine", "m0"), key(INFRA, "InfraMachine", "m0"));
+    let (source, target, touched) = (stage.source.clone(), stage.target.clone(), AtomicUsize::new(0));
+    stage.source.on_call(move |verb, _| {
+        if target.body(&last).is_none() {
+            return None;
+        }
+        match (verb, touched.load(Ordering::SeqCst)) {
+            ("list-meta", 0) => {
+                touched.store(1, Ordering::SeqCst);
+                source.edit(&last, |body| body["status"]["seen"] = json!("now")).unwrap();
+            }
+            // The source is read again.
+            ("list", 1) => {
+                touched.store(2, Ordering::SeqCst);
+                target.remove(&machine).unwrap();
+            }
+            _ => {}
+        }
+        None
+    });
+    let stop = run::start(stage.setup()).await.unwrap_err();
+    assert_eq!(stop.phase, Some(Phase::Copied), "{stop}");
+    assert!(stage.source.body(&key(CLUSTERS, "Machine", "m0")).is_some());
+}
+
 /// Somebody changes it each time.
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_keeps_changing_is_named() {
