@@ -372,9 +372,7 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
         Some(Side::Target) => {
             "name its target too (--to-kubeconfig, --to-kubeconfig-context) to see the next commands"
         }
-        Some(Side::Source) if one.record.is_of_files() => {
-            "name this cluster with --to-kubeconfig and the files with --from-directory to see the next commands; without them, `rollback --without-source`"
-        }
+        Some(Side::Source) if one.record.is_of_files() => note_without_files(one.record.phase),
         Some(Side::Source) => {
             "name this cluster with --to-kubeconfig and its source with --kubeconfig to see the next commands"
         }
@@ -391,6 +389,21 @@ fn one_sided(one: &MoveStatus) -> Option<String> {
         None => return None,
     };
     Some(note.to_owned())
+}
+
+/// Returns the note about a move of files that the user did not name.
+fn note_without_files(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Checked | Phase::Paused => {
+            "name this cluster with --to-kubeconfig and the files with --from-directory to see the next commands; without them, `rollback --without-source`"
+        }
+        Phase::Copied | Phase::Ready => {
+            "name this cluster with --to-kubeconfig and the files with --from-directory to see the next commands. If the files are lost, the copies may be the last: keep them, paused. Only with another copy of the backup, remove them with `rollback --without-source`, and begin again"
+        }
+        Phase::Committed | Phase::Live | Phase::Released | Phase::Settled => {
+            "name this cluster with --to-kubeconfig and the files with --from-directory to see the next commands; without them, `resume --without-source`"
+        }
+    }
 }
 
 /// Describes a move that one side has no record of, and the way out.

@@ -61,8 +61,13 @@ pub enum OneRecord<'a> {
 pub enum KnownFiles {
     /// The move needs none, or they were named.
     Named,
-    /// The files of the source are missing, or are not those that the move was begun from.
+    /// The files of the source are not those that the move was begun from.
     OtherSource,
+    /// The user declared the source lost.
+    Lost {
+        /// Whether the command rolls the move back without its source.
+        rolls_back: bool,
+    },
     /// The move was begun with other manifests or another plan than this command has, or this command knows none.
     OtherInputs,
 }
@@ -142,6 +147,7 @@ impl<'a> Situation<'a> {
             _ if self.is_kept_in_source() => {
                 "the source is authoritative again: Clusters that no command named are paused; the target may hold a partial copy, paused"
             }
+            _ if self.lacks_files() => state_without_files(*phase),
             _ => state_of_sides(record, *phase),
         };
         match self.why {
@@ -170,6 +176,9 @@ impl<'a> Situation<'a> {
             }
             AdviceReason::LeftPaused(Side::Source) => {
                 "the source is authoritative and complete; the listed Clusters are paused; nothing is in the target".to_owned()
+            }
+            AdviceReason::LeftPaused(Side::Target) if self.lacks_files() => {
+                "the target has everything; the listed Clusters, and objects outside of Clusters, are paused there".to_owned()
             }
             AdviceReason::LeftPaused(Side::Target) if SourceKind::from_record(record) == SourceKind::Files => {
                 "the files are as they were; the target has everything; the listed Clusters, and objects outside of Clusters, are paused \
@@ -204,6 +213,20 @@ impl<'a> Situation<'a> {
         self.recovered && self.phase.has_uncommitted_copies()
     }
 
+    /// Returns true if the move is of files that the command did not read.
+    fn lacks_files(&self) -> bool {
+        let is_unread = matches!(self.files, KnownFiles::Lost { .. })
+            || matches!(self.sides, KnownSides::Silent(Side::Source) | KnownSides::NotGiven(Side::Source));
+        is_unread && SourceKind::from_record(self.record) == SourceKind::Files
+    }
+
+    /// Returns true if no command should be advised about paused copies, because they may be the last. A rollback that stopped is
+    /// continued: its user knew that the files are lost.
+    fn should_keep_copies(&self) -> bool {
+        let rolls_back = self.files == KnownFiles::Lost { rolls_back: true };
+        self.lacks_files() && self.phase.has_uncommitted_copies() && !rolls_back
+    }
+
     /// Returns the commands that make sense now, best first.
     pub fn next(&self) -> &'static [Next] {
         match (&self.one_sided, self.sides) {
@@ -227,6 +250,7 @@ impl<'a> Situation<'a> {
             AdviceReason::LeftPaused(Side::Source) => &[Next::Rollback],
             AdviceReason::LeftPaused(Side::Target) => &[Next::Resume],
             AdviceReason::NotUndone(_) => &[Next::Rollback, Next::Resume],
+            _ if self.should_keep_copies() => &[],
             _ if SourceKind::from_record(self.record) == SourceKind::HandedOver => self.next_after_handover(),
             // A run that has the lease now may have gone on.
             AdviceReason::LeaseLost if !self.phase.is_committed() => {
@@ -388,6 +412,21 @@ impl SourceKind {
             Some(_) => Self::HandedOver,
             None => Self::Cluster,
         }
+    }
+}
+
+/// Describes the target of a move of files that the command did not read.
+fn state_without_files(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Checked | Phase::Paused => UNTOUCHED,
+        Phase::Copied => {
+            "the files were not read; the target holds a partial copy, paused, which may be the last"
+        }
+        Phase::Ready => {
+            "the files were not read; the target holds the copy, or a part of it, paused, which may be the last"
+        }
+        Phase::Committed | Phase::Live => "the target has everything and is taking over",
+        Phase::Released | Phase::Settled => "the target runs; some objects of it may still be held",
     }
 }
 

@@ -415,6 +415,10 @@ async fn check_may_resume_source(active: &ActiveMove) -> Result<(), Failure> {
     Err(Failure::MayBeImported { move_id: record.move_id.clone() })
 }
 
+/// Advice about the copies of files that may be lost.
+const KEEP_COPIES: &str = "its copies in the target may be the last. Keep them. Only with another copy of the backup, put the files back \
+                           and resume, or roll back without the source and begin again";
+
 /// Checks that this run may continue the move that was found.
 fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     if active.orphaned {
@@ -427,16 +431,15 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
             active.job.source.place.label()
         )));
     }
-    if active.job.source.end_kind.is_absent()
-        && !active.journal.record.phase.is_committed()
-        && active.journal.record.is_of_files()
-    {
-        return Err(Failure::Declined(format!(
-            "move {} is not committed, and needs the files that it was begun from",
-            active.journal.record.move_id
-        )));
-    }
     let record = &active.journal.record;
+    if active.job.source.end_kind.is_absent() && !record.phase.is_committed() && record.is_of_files() {
+        let needs =
+            format!("move {} is not committed, and needs the files that it was begun from", record.move_id);
+        return Err(Failure::Declined(match record.phase.has_uncommitted_copies() {
+            true => format!("{needs}; {KEEP_COPIES}"),
+            false => needs,
+        }));
+    }
     // A handed over move has these objects in its files.
     let in_files = record.handed_over().is_some() && active.job.route.target_runs();
     if !in_files {

@@ -5,6 +5,7 @@ use pivot_core::messages::risk::Risk;
 use pivot_core::records::record::Phase;
 
 use crate::act::handover::IMPORT_NOT_FOUND;
+use crate::base::command::Command;
 use crate::base::outcome::failure::{Exit, Failure};
 use crate::base::outcome::one_sided::OneSidedMove;
 use crate::base::outcome::stop::{Next, Stop};
@@ -57,8 +58,9 @@ fn describe_situation<'a>(
 ) -> Situation<'a> {
     let options = &active.job.options;
     let files = match failure {
-        _ if active.other_files || (active.job.source.end_kind.is_absent() && !phase.is_committed()) => {
-            KnownFiles::OtherSource
+        _ if active.other_files => KnownFiles::OtherSource,
+        _ if active.job.source.end_kind.is_absent() => {
+            KnownFiles::Lost { rolls_back: matches!(active.job.command, Command::Rollback(_)) }
         }
         Failure::Inputs(_) if has_wrong_inputs(active) => KnownFiles::OtherInputs,
         _ => KnownFiles::Named,

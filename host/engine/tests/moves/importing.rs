@@ -8,12 +8,13 @@ use async_trait::async_trait;
 use pivot_core::messages::risk::Risk;
 use pivot_core::objects::names;
 use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Severity};
+use pivot_core::records::record::Phase;
 use pivot_core::request::scope::{Namespaces, Scope};
 use pivot_core::{GroupKind, KindLabels, Object, Side};
 use pivot_engine::hooks::{HookError, Hooks, MoveContext, Services};
-use pivot_engine::{Event, Exit, Failure, Next, Setup, Watcher};
-use pivot_memory::MemoryPlace;
-use pivot_places::DirectoryPlace;
+use pivot_engine::{Event, Exit, Failure, Next, Setup, Situation, Watcher};
+use pivot_memory::{Fault, MemoryPlace};
+use pivot_places::{DirectoryPlace, PlaceError};
 use pivot_runtime::Query;
 use serde_json::{Value, json};
 
@@ -181,18 +182,48 @@ async fn stop_id(stage: &Stage) -> Option<String> {
     Some(moves.first()?.record.move_id.clone())
 }
 
-/// The files are lost: what came of them can be taken back without them.
+/// A restore that stopped once the target had its Cluster.
+async fn stop_after_cluster(stage: &Stage, dir: &Path) {
+    stage.target.on_call(|verb, key| {
+        (verb == "create" && key.name == "m1").then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    let stop = run::start(importing(stage, dir)).await.unwrap_err();
+    assert_eq!((stop.exit, stop.phase), (Exit::PartWay, Some(Phase::Copied)), "{stop}");
+    assert!(stage.target.body(&key(CLUSTERS, "Cluster", "c")).is_some());
+    revive(stage);
+}
+
+/// The copies may be the last, so no suggested command deletes them.
 #[tokio::test(start_paused = true)]
 async fn a_restore_is_rolled_back_without_its_files() {
     let dir = exported(&Stage::new()).await;
     let stage = Stage::empty();
-    die_at(&stage, 8, true);
-    run::start(importing(&stage, dir.path())).await.unwrap_err();
-    revive(&stage);
+    stop_after_cluster(&stage, dir.path()).await;
+    let copies = picture(&stage.target);
     let gone = With::absent(Side::Source, stage.setup());
     let stop = run::resume(gone.clone()).await.unwrap_err();
-    assert!(matches!(stop.failure, Failure::Declined(_)), "{stop}");
-    assert_eq!(stop.next, [Next::Rollback]);
+    assert!(
+        matches!(&stop.failure, Failure::Declined(why) if why.contains("may be the last. Keep them")),
+        "{stop}"
+    );
+    assert!(stop.next.is_empty(), "{:?}", stop.next);
+    assert!(
+        stop.state.contains("the files were not read") && stop.state.ends_with("which may be the last"),
+        "{}",
+        stop.state
+    );
+    assert_eq!(picture(&stage.target), copies);
+    let status = run::status_of_one(stage.setup(), Side::Target).await.unwrap();
+    let situation = Situation::from_status(&status.moves[0], None, false);
+    assert!(situation.next().is_empty(), "{:?}", situation.next());
+    assert!(situation.state().contains("the files were not read"), "{}", situation.state());
+    // A user who typed the rollback can continue it.
+    stage
+        .target
+        .on_call(|verb, _| (verb == "delete").then(|| Fault::Before(PlaceError::Forbidden("no".into()))));
+    let stop = run::rollback(gone.clone()).await.unwrap_err();
+    assert_eq!((stop.exit, stop.next.as_slice()), (Exit::PartWay, [Next::Rollback].as_slice()), "{stop}");
+    revive(&stage);
     run::rollback(gone).await.unwrap();
     assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
     assert!(nothing_of_ours(&stage.target));

@@ -163,6 +163,8 @@ async fn restores_without_their_files_compare_too() {
     setup.options.scope.accept = Default::default();
     let stop = run::resume(With::absent(Side::Source, setup.clone())).await.unwrap_err();
     assert_eq!(left_paused(&stop)[0].cluster, cluster());
+    assert_eq!((stop.exit, stop.next.as_slice()), (Exit::PastCommit, [Next::Resume].as_slice()), "{stop}");
+    assert!(stop.state.starts_with("the target has everything"), "the files were not read: {}", stop.state);
     *nodes.0.lock().unwrap() = Nodes::with_names(&["m0", "m1"]).0.lock().unwrap().clone();
     run::resume(With::absent(Side::Source, setup)).await.unwrap();
     assert!(!is_paused(&stage.target, &cluster()));

@@ -80,7 +80,7 @@ fn reasons() -> Vec<AdviceReason<'static>> {
 }
 
 /// Knowledge of a command about the sides and the files.
-const KNOWN: [(KnownSides, KnownFiles); 9] = [
+const KNOWN: [(KnownSides, KnownFiles); 11] = [
     (KnownSides::Both, KnownFiles::Named),
     (KnownSides::IntoDirectory, KnownFiles::Named),
     (KnownSides::NotGiven(Side::Source), KnownFiles::Named),
@@ -90,6 +90,8 @@ const KNOWN: [(KnownSides, KnownFiles); 9] = [
     (KnownSides::OtherTarget, KnownFiles::Named),
     (KnownSides::Both, KnownFiles::OtherInputs),
     (KnownSides::Both, KnownFiles::OtherSource),
+    (KnownSides::Both, KnownFiles::Lost { rolls_back: false }),
+    (KnownSides::Both, KnownFiles::Lost { rolls_back: true }),
 ];
 
 fn situations() -> String {

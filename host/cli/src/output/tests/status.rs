@@ -355,6 +355,33 @@ fn status_of_one_cluster_offers_no_command() {
     assert_eq!(document["unreadCopies"], "not for jane");
 }
 
+/// After the commit, a rollback is refused. Before that, the copies may be the last.
+#[test]
+fn note_about_unnamed_files_depends_on_phase() {
+    let shown = |phase| {
+        let mut restore = MoveStatus { missing: Some(Side::Source), ..one(phase, Side::Target) };
+        restore.record.source = Some(Uid("directory-0".into()));
+        let status = Status { moves: vec![restore], missing: Some(Side::Source), ..Status::default() };
+        crate::output::status_text(&status, ("prod", "prod"), &[Vec::new()]).message()
+    };
+    for phase in [Phase::Committed, Phase::Live, Phase::Released, Phase::Settled] {
+        let text = shown(phase);
+        assert!(text.contains("; without them, `resume --without-source`"), "{text}");
+        assert!(!text.contains("rollback"), "{text}");
+    }
+    for phase in [Phase::Copied, Phase::Ready] {
+        let text = shown(phase);
+        assert!(text.contains("the copies may be the last: keep them, paused"), "{text}");
+        assert!(text.contains("Only with another copy of the backup"), "{text}");
+    }
+    for phase in Phase::ALL {
+        let text = shown(phase);
+        assert!(!text.contains("the files are as they were"), "nothing read them: {text}");
+    }
+    let text = shown(Phase::Paused);
+    assert!(text.contains("; without them, `rollback --without-source`"), "{text}");
+}
+
 /// The engine refuses to resume it.
 #[test]
 fn orphaned_moves_can_only_be_rolled_back() {
