@@ -37,6 +37,11 @@ impl EndKind {
     pub fn is_absent(self) -> bool {
         self == Self::Absent
     }
+
+    /// Returns true for a source that the run goes without, and that was files by its record.
+    pub fn is_lost_files(self, record: &Record) -> bool {
+        self.is_absent() && record.is_of_files()
+    }
 }
 
 /// Both sides of a move.
@@ -157,7 +162,7 @@ impl Route {
 
     /// Returns true if a move loads a backup, or loaded files that are lost. Those may have been files of a handover.
     pub fn may_restore(self, record: &Record) -> bool {
-        self.source_may_run() || self.ends.source.is_absent() && record.is_of_files()
+        self.source_may_run() || self.ends.source.is_lost_files(record)
     }
 }
 

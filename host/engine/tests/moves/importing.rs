@@ -229,6 +229,21 @@ async fn a_restore_is_rolled_back_without_its_files() {
     assert!(nothing_of_ours(&stage.target));
 }
 
+/// Such a copy has no annotation that unpauses it, and no source shows that its user had paused the Cluster.
+#[tokio::test(start_paused = true)]
+async fn rollback_without_files_removes_paused_clusters() {
+    let mut stage = Stage::new();
+    stage.options.scope.accept.insert(Risk::AlreadyPaused);
+    stage.source.edit(&key(CLUSTERS, "Cluster", "c"), |body| body["spec"]["paused"] = json!(true)).unwrap();
+    let dir = exported(&stage).await;
+    let mut stage = Stage::empty();
+    stage.options.scope.accept.insert(Risk::AlreadyPaused);
+    stop_after_cluster(&stage, dir.path()).await;
+    run::rollback(With::absent(Side::Source, stage.setup())).await.unwrap();
+    assert_eq!(picture(&stage.target), picture(&Stage::empty().target));
+    assert!(nothing_of_ours(&stage.target));
+}
+
 /// A move of a cluster that is under way into the same target is none of the files'.
 #[tokio::test(start_paused = true)]
 async fn a_move_between_clusters_is_not_mistaken_for_one_from_files() {

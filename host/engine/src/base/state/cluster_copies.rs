@@ -129,7 +129,9 @@ impl ClusterSides<'_> {
         paused.retain(|copy| {
             copy.meta.has_mark(&record.move_id) && !pause::is_ours(&copy.meta, &record.move_id)
         });
-        if paused.is_empty() || self.sides.source.end_kind.is_files() {
+        let source = self.sides.source.end_kind;
+        // A target takes over from no files, whether they are lost or not.
+        if paused.is_empty() || source.is_files() || source.is_lost_files(record) {
             return Ok(None);
         }
         let asleep = self.find_asleep(record).await?;
