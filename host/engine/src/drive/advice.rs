@@ -41,7 +41,7 @@ pub enum KnownSides {
     IntoDirectory,
     /// The user named only the other side.
     NotGiven(Side),
-    /// One side does not answer.
+    /// One side does not answer, or the user declared the target lost.
     Silent(Side),
     /// The target is not the move's target.
     OtherTarget,
@@ -173,6 +173,11 @@ impl<'a> Situation<'a> {
             .to_owned(),
             AdviceReason::LeaseLost if phase.has_uncommitted_copies() => {
                 format!("the commit was not sent; unless another run has continued, {state}")
+            }
+            AdviceReason::LeftPaused(Side::Source)
+                if self.sides == KnownSides::Silent(Side::Target) && phase.has_uncommitted_copies() =>
+            {
+                "the source is authoritative and complete; the listed Clusters are paused; the target may hold copies, paused".to_owned()
             }
             AdviceReason::LeftPaused(Side::Source) => {
                 "the source is authoritative and complete; the listed Clusters are paused; nothing is in the target".to_owned()

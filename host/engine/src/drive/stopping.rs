@@ -65,7 +65,11 @@ fn describe_situation<'a>(
         Failure::Inputs(_) if has_wrong_inputs(active) => KnownFiles::OtherInputs,
         _ => KnownFiles::Named,
     };
-    let sides = if active.job.route.target_runs() { KnownSides::Both } else { KnownSides::IntoDirectory };
+    let sides = match active.job.route.target_runs() {
+        _ if active.job.target.end_kind.is_absent() => KnownSides::Silent(Side::Target),
+        true => KnownSides::Both,
+        false => KnownSides::IntoDirectory,
+    };
     let not_imported = options.accept.contains(Risk::MaybeImported);
     let record = &active.journal.record;
     let recovered = record.is_recovered();

@@ -204,6 +204,33 @@ async fn rollbacks_end_once_clusters_without_undo_are_named() {
     }
 }
 
+/// An operator who believes that the target is empty may use it again, with paused copies in it.
+#[tokio::test(start_paused = true)]
+async fn rollback_without_target_claims_no_empty_target() {
+    let stage = Stage::new();
+    stage.target.on_call(|verb, key| {
+        (verb == "create" && key.name == "m1").then(|| Fault::Before(PlaceError::Forbidden("no".into())))
+    });
+    assert_eq!(run::start(stage.setup()).await.unwrap_err().exit, Exit::PartWay);
+    let cluster = key(CLUSTERS, "Cluster", "c");
+    let forget = |b: &mut serde_json::Value| {
+        b["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO);
+    };
+    stage.source.edit(&cluster, forget).unwrap();
+    let (copies, warnings) = (picture(&stage.target), Arc::new(Warnings::default()));
+    let setup = Setup { watcher: warnings.clone(), ..stage.setup() };
+    let stop = run::rollback(With::absent(Side::Target, setup)).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::UndoLost { .. }), "{stop}");
+    assert!(!copies.is_empty() && picture(&stage.target) == copies);
+    assert!(warnings.0.lock().unwrap().join("\n").contains("left its copies in the target"));
+    assert!(stop.state.ends_with("the target may hold copies, paused"), "{}", stop.state);
+    assert_eq!(stop.next, [Next::Rollback]);
+    // With the target, the rollback removes them.
+    let stop = run::rollback(stage.setup()).await.unwrap_err();
+    assert!(matches!(stop.failure, Failure::UndoLost { .. }) && picture(&stage.target).is_empty(), "{stop}");
+    assert!(stop.state.ends_with("nothing is in the target"), "{}", stop.state);
+}
+
 /// A user with write access to a Cluster can pause it at any time. That must not keep a rollback from ending.
 // proves: T173
 #[tokio::test(start_paused = true)]
