@@ -32,6 +32,8 @@ const SIDE_BY_SIDE: usize = 64;
 const LISTS_SIDE_BY_SIDE: usize = 4;
 /// The longest a probe waits, whatever it asks for.
 const LONGEST_PROBE: Duration = Duration::from_secs(10);
+/// Time after the timeout of a probe in which the services can still report the failure in their own words.
+const PROBE_GRACE: Duration = Duration::from_secs(1);
 /// The resolution of reported durations: anything finer would be a clock.
 const STEP_MS: u128 = 10;
 /// The most of a body that is returned, in bytes.
@@ -202,7 +204,8 @@ impl endpoints::Host for Ctx {
             let (card, services) = (Arc::clone(&card), services.clone());
             async move {
                 let Some(services) = services else { return (Err(pure_hook_error()), probe) };
-                let asked = tokio::time::timeout(probe.timeout, services.probe(&card.name, probe.clone()));
+                let longest = probe.timeout + PROBE_GRACE;
+                let asked = tokio::time::timeout(longest, services.probe(&card.name, probe.clone()));
                 let late = Err(ServiceError::new("unreachable", "no answer in time"));
                 (asked.await.unwrap_or(late), probe)
             }

@@ -119,7 +119,9 @@ pub(crate) fn begin_move(
     let move_id = record.move_id.clone();
     let kinds: Arc<Kinds> = Arc::new(kinds);
     let sides = Both::new(sides.source, sides.target.with_namespace_map(&record.scope.namespace_map));
-    let services = Arc::new(PluginServices::new(&sides.source, &sides.target, &kinds, &record.scope));
+    let services =
+        PluginServices::new(&sides.source, &sides.target, &kinds, &record.scope, options.asked_by.is_some());
+    let services = Arc::new(services);
     let run = run_context(&sides, &options, &record, route);
     let plugins =
         plugins.iter().map(|plugin| plugin.for_run(&run).unwrap_or_else(|| plugin.clone())).collect();

@@ -1,14 +1,16 @@
 //! Facts that a run tells plugins, and effects of their answers, apart from patches and gates.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use pivot_core::plugins::hooks::{Description, Finding, Hook, Relation, Settlement, Severity};
-use pivot_core::{Both, GroupKind, Key, Object};
-use pivot_engine::hooks::{HookError, Hooks, RunContext, RunKind, Services};
+use pivot_core::plugins::hooks::{Description, Finding, Hook, Point, Relation, Settlement, Severity};
+use pivot_core::{Both, GroupKind, Key, Object, Uid};
+use pivot_engine::hooks::{HookError, Hooks, MoveContext, RunContext, RunKind, Services};
 use pivot_engine::options::DryRun;
 use pivot_engine::{Exit, run};
 use pivot_memory::MemoryPlace;
+use pivot_runtime::{Probe, Vantage};
 use serde_json::{Value, json};
 
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, picture};
@@ -106,6 +108,55 @@ async fn plugins_learn_the_kind_of_their_run() {
     assert_eq!(runs.iter().map(|run| run.kind).collect::<Vec<_>>(), [RunKind::Plan, RunKind::Move]);
     assert_eq!(runs[1].move_id, report.move_id);
     assert_eq!(runs[1].kubectl, Both::new(Some(vec!["--context=a".to_owned()]), Some(Vec::new())));
+}
+
+/// Probes a special address in each check, and records the errors.
+struct Probes(Description, Arc<Mutex<Vec<String>>>);
+
+#[async_trait]
+impl Hooks for Probes {
+    fn describe(&self) -> &Description {
+        &self.0
+    }
+
+    async fn check(
+        &self,
+        _: Point,
+        _: &MoveContext,
+        services: Arc<dyn Services>,
+    ) -> Result<Vec<Finding>, HookError> {
+        let (address, timeout) = ("127.0.0.1:1".to_owned(), Duration::from_secs(3));
+        let probe = Probe { http: false, vantage: Vantage::Here, address, timeout, named: Vec::new() };
+        let error = services.probe("probes", probe).await.unwrap_err();
+        self.1.lock().unwrap().push(error.to_string());
+        Ok(Vec::new())
+    }
+}
+
+/// The author of a Pivot chooses what is probed from the controller's network.
+// proves: T151
+#[tokio::test(start_paused = true)]
+async fn pivots_learn_no_causes_of_failed_probes() {
+    for (asked_by, expected) in [
+        (None, "denied: 127.0.0.1 has a special address (127.0.0.1), which the operator must name"),
+        (
+            Some(Uid("0-1-2".to_owned())),
+            "unreachable: no connection, or no valid answer; the log of pivot-host says why",
+        ),
+    ] {
+        let (mut stage, told) = (Stage::new(), Arc::new(Mutex::new(Vec::new())));
+        let description = Description {
+            name: "probes".into(),
+            kinds: vec![GroupKind::new(CLUSTERS, "Cluster")],
+            hooks: vec![Hook::Check],
+            ..Description::default()
+        };
+        stage.plugins = vec![Arc::new(Probes(description, told.clone()))];
+        stage.options.asked_by = asked_by;
+        run::start(stage.setup()).await.unwrap();
+        let told = told.lock().unwrap();
+        assert!(!told.is_empty() && told.iter().all(|error| error == expected), "{told:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

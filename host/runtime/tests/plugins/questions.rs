@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pivot_core::Side;
+use async_trait::async_trait;
 use pivot_core::plugins::hooks::{Finding, Point};
+use pivot_core::{Object, Side};
+use pivot_runtime::{Answer, Probe, Query, ServiceError, Services};
 
 use crate::log::log;
 use crate::support::{Asked, Place, grants, moving, run};
@@ -67,6 +69,30 @@ async fn fifty_probes_are_one_wait() {
     assert_eq!(services.probes.lock().unwrap().len(), 50);
     // Sequentially they would take five seconds.
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+/// Reports failed probes when their time is over.
+struct ReportsLate;
+
+#[async_trait]
+impl Services for ReportsLate {
+    async fn read(&self, plugin: &str, query: Query) -> Result<Vec<Object>, ServiceError> {
+        Asked::default().read(plugin, query).await
+    }
+
+    async fn probe(&self, _plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {
+        tokio::time::sleep(probe.timeout + Duration::from_millis(50)).await;
+        Err(ServiceError::new("unreachable", "the same for all"))
+    }
+}
+
+/// The services may give all failures the same text after the same time, which a text from elsewhere would undo.
+#[tokio::test]
+async fn late_failures_keep_the_services_words() {
+    let plugin = Place::with(&["steady"], &grants("steady")).await.plugin().await;
+    let findings = plugin.check(Point::BeforePause, &moving(), Arc::new(ReportsLate)).await.unwrap();
+    let failed = findings.iter().filter(|finding| finding.code == "unreachable");
+    assert_eq!(failed.filter(|finding| finding.message == "the same for all").count(), 50, "{findings:?}");
 }
 
 #[tokio::test]

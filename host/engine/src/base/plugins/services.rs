@@ -17,7 +17,7 @@ use pivot_places::{PlaceError, ServicePath};
 use pivot_runtime::probe::Here;
 use pivot_runtime::{Answer, Denied, Probe, Query, ServiceError, Services, Vantage, read_providers};
 use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use crate::base::kinds::Kinds;
 use crate::base::outcome::failure::Failure;
@@ -30,6 +30,8 @@ const ANSWER_LIMIT: usize = 256 * 1024;
 const MAX_SEPARATE_LISTS: usize = 16;
 /// Time for which the providers of a side count as known. A plugin may ask at every object, and one may wait until a provider is updated.
 const PROVIDERS_KNOWN: Duration = Duration::from_secs(60);
+/// Error of each failed probe from here, if the cause must stay in the log.
+const HIDDEN_CAUSE: &str = "no connection, or no valid answer; the log of pivot-host says why";
 
 /// The two sides, as plugins can query them.
 pub(crate) struct PluginServices {
@@ -43,6 +45,8 @@ pub(crate) struct PluginServices {
     here: OnceLock<Option<Here>>,
     /// The providers of each side, with the time when they were read.
     providers: Both<Mutex<KnownProviders>>,
+    /// Whether failed probes from here hide their causes. The author of a Pivot chooses endpoints, and must not scan our network.
+    hides_causes: bool,
 }
 
 /// The providers of a side, if they were read.
@@ -58,7 +62,13 @@ struct MoveServices {
 }
 
 impl PluginServices {
-    pub(crate) fn new(source: &Handle, target: &Handle, kinds: &Arc<Kinds>, scope: &Scope) -> Self {
+    pub(crate) fn new(
+        source: &Handle,
+        target: &Handle,
+        kinds: &Arc<Kinds>,
+        scope: &Scope,
+        hides_causes: bool,
+    ) -> Self {
         Self {
             source: source.clone(),
             target: target.clone(),
@@ -67,6 +77,7 @@ impl PluginServices {
             paused: OnceLock::new(),
             here: OnceLock::new(),
             providers: Both::default(),
+            hides_causes,
         }
     }
 
@@ -194,20 +205,23 @@ impl Services for MoveServices {
         Ok(providers)
     }
 
-    async fn probe(&self, _plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {
-        self.answers.probe(probe).await
+    async fn probe(&self, plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {
+        self.answers.probe(plugin, probe).await
     }
 }
 
 impl PluginServices {
-    async fn probe(&self, probe: Probe) -> Result<Answer, ServiceError> {
+    async fn probe(&self, plugin: &str, probe: Probe) -> Result<Answer, ServiceError> {
         let side = match probe.vantage {
             Vantage::Here => {
                 // Without trusted certificates, nothing is probed from here.
                 let here = self.here.get_or_init(|| Here::new().ok()).as_ref();
                 let here = here
                     .ok_or_else(|| ServiceError::new("unreachable", "no trusted certificates found here"))?;
-                return here.probe(&probe).await;
+                return match self.hides_causes {
+                    true => probe_with_hidden_cause(here, plugin, &probe).await,
+                    false => here.probe(&probe).await,
+                };
             }
             Vantage::Side(side) if self.handle(side).end_kind.is_absent() => {
                 return Err(ServiceError::new("unreachable", "this run goes without that side"));
@@ -239,6 +253,19 @@ impl PluginServices {
     }
 }
 
+/// Probes an endpoint from here. Each failure has the same text, and takes as long as the probe may: neither tells whether a name
+/// resolves, or whether a port is open, closed or filtered. The cause is in the log.
+async fn probe_with_hidden_cause(here: &Here, plugin: &str, probe: &Probe) -> Result<Answer, ServiceError> {
+    let until = Instant::now() + probe.timeout;
+    let answer = here.probe(probe).await;
+    if let Err(error) = &answer {
+        tracing::info!(target: "plugin", plugin, probe = probe.describe(), %error, "the probe failed");
+        sleep_until(until).await;
+        return Err(ServiceError::new("unreachable", HIDDEN_CAUSE));
+    }
+    answer
+}
+
 fn service_error(failure: &Failure) -> ServiceError {
     let code = match failure {
         Failure::Place { error, .. } => error_code(error),
@@ -265,6 +292,7 @@ mod tests {
     use pivot_core::{GroupKind, KindLabels};
     use pivot_memory::MemoryPlace;
     use serde_json::json;
+    use tokio::net::TcpListener;
 
     use super::*;
     use crate::base::events::NoWatcher;
@@ -309,14 +337,23 @@ mod tests {
         namespaces: impl IntoIterator<Item = String>,
         scope: Namespaces,
     ) -> Arc<dyn Services> {
-        let handle = |side, place| Handle::new(side, Arc::new(place), Halter::default(), Arc::new(NoWatcher));
-        let (source, target) = (handle(Side::Source, source), handle(Side::Target, target));
-        let kinds = Arc::new(Kinds::from_sides(&source, &target, None).await.unwrap());
         let view = PluginView {
             namespaces: namespaces.into_iter().collect(),
             keys: vec![Key::new(group_kind("Identity"), None, "moves")],
         };
-        Arc::new(PluginServices::new(&source, &target, &kinds, &Scope::new(scope))).for_move(&view)
+        Arc::new(between(source, target, scope, false).await).for_move(&view)
+    }
+
+    async fn between(
+        source: MemoryPlace,
+        target: MemoryPlace,
+        scope: Namespaces,
+        hides_causes: bool,
+    ) -> PluginServices {
+        let handle = |side, place| Handle::new(side, Arc::new(place), Halter::default(), Arc::new(NoWatcher));
+        let (source, target) = (handle(Side::Source, source), handle(Side::Target, target));
+        let kinds = Arc::new(Kinds::from_sides(&source, &target, None).await.unwrap());
+        PluginServices::new(&source, &target, &kinds, &Scope::new(scope), hides_causes)
     }
 
     fn query(kind: &str, namespace: Option<&str>, name: Option<&str>, confined: bool) -> Query {
@@ -377,6 +414,61 @@ mod tests {
         tokio::time::sleep(PROVIDERS_KNOWN).await;
         assert_eq!(versions().await, ["v1.1.0"]);
         assert_eq!(lists.load(Ordering::Relaxed), 2);
+    }
+
+    /// Log lines of one test.
+    #[derive(Clone, Default)]
+    struct Log(Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    // proves: T151
+    #[tokio::test]
+    async fn failed_probes_of_pivots_read_alike() {
+        let log = Log::default();
+        let lines = log.clone();
+        let subscriber =
+            tracing_subscriber::fmt().with_ansi(false).with_writer(move || lines.clone()).finish();
+        let _logs = tracing::subscriber::set_default(subscriber);
+        // Accepts connections, and never answers.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let silent = listener.local_addr().unwrap().to_string();
+        let timeout = Duration::from_millis(300);
+        let probe = |http, address: &str, named: &[&str]| Probe {
+            http,
+            vantage: Vantage::Here,
+            address: address.to_owned(),
+            timeout,
+            named: named.iter().map(|network| network.parse().unwrap()).collect(),
+        };
+        let (closed, special) = (probe(false, "127.0.0.1:1", &["127.0.0.1"]), probe(false, &silent, &[]));
+        let unanswered = probe(true, &format!("http://{silent}/"), &["127.0.0.1"]);
+        let services = between(place(), place(), Namespaces::All, true).await;
+        for failing in [&closed, &special, &unanswered] {
+            let begun = Instant::now();
+            let error = services.probe("p", failing.clone()).await.unwrap_err();
+            assert_eq!(error, ServiceError::new("unreachable", HIDDEN_CAUSE), "{}", failing.address);
+            assert!(begun.elapsed() >= timeout, "{}: {:?}", failing.address, begun.elapsed());
+        }
+        let open = probe(false, &silent, &["127.0.0.1"]);
+        assert_eq!(services.probe("p", open).await.unwrap().status, 0);
+        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        for cause in ["no connection: Connection refused", "a special address", "no answer in time"] {
+            assert!(log.contains(cause), "{cause}: {log}");
+        }
+        // An operator at a terminal reads the cause.
+        let services = between(place(), place(), Namespaces::All, false).await;
+        let error = services.probe("p", closed).await.unwrap_err();
+        assert!(error.message.contains("no connection: Connection refused"), "{error}");
     }
 
     /// A tenant's namespace exists, and nothing in it moves.
