@@ -334,6 +334,12 @@ mod tests {
         assert_eq!(agent().read_records().await.unwrap(), end);
         record(&place, "pivot-host-target-4", json!({RECORD: "target"}));
         assert_eq!(said().await, end);
+        // A user deletes the records: only an agent that has seen the end still knows of it.
+        for name in ["pivot-host-target-4", "pivot-host-target-2"] {
+            place.remove(&key(&kind, "pivot-host-records", name)).unwrap();
+        }
+        assert_eq!(said().await, end);
+        assert_eq!(agent().read_records().await.unwrap(), RecordState::Open);
     }
 
     // proves: T55
