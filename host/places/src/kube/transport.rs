@@ -154,7 +154,7 @@ impl ServerDescription {
         if !self.is_foreign {
             return self.add_to(error);
         }
-        tracing::info!(%error, server = self.server, "there is no connection");
+        tracing::warn!(%error, server = self.server, "there is no connection");
         match error {
             PlaceError::Untrusted(_) => {
                 self.add_to(PlaceError::Untrusted(format!("{about}: {DISTRUSTED_SERVER}")))
