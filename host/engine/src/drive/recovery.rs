@@ -321,12 +321,6 @@ fn check_names<'a>(job: &Job, moving: impl IntoIterator<Item = &'a Key>) -> Resu
 /// for a run that continues an accepted recovery, or that only ends the move.
 pub(crate) async fn check_options(active: &ActiveMove) -> Result<(), Failure> {
     let (job, record) = (&active.job, &active.journal.record);
-    if !job.command.clusters_to_drop().is_empty() && !job.route.may_restore(record) {
-        return Err(Failure::Declined(format!(
-            "move {} restores no backup: its Clusters have no Machines to drop",
-            record.move_id
-        )));
-    }
     let accepts = job.options.accept.contains(Risk::WorldChanged);
     let names_none =
         job.command.clusters_to_unpause().is_empty() && job.command.clusters_to_drop().is_empty();

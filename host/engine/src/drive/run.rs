@@ -335,23 +335,44 @@ impl Command {
         Ok(())
     }
 
-    async fn carry_out(&self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
+    /// Refuses Clusters that the command names for an action that isn't part of the move.
+    fn check_named_clusters(&self, active: &ActiveMove) -> Result<(), Failure> {
+        let move_id = &active.job.move_id;
         if !self.clusters_to_pause().is_empty() && !active.is_targets_word() {
             return Err(Failure::Declined(format!(
-                "Clusters to pause are named only for a move that went on, and of which the source has no record; move {} is another",
-                active.job.move_id
+                "Clusters to pause are named only for a move that went on, and of which the source has no record; move {move_id} is another"
             )));
         }
+        if !self.clusters_to_drop().is_empty() && !active.job.route.may_restore(&active.journal.record) {
+            return Err(Failure::Declined(format!(
+                "move {move_id} restores no backup: its Clusters have no Machines to drop"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Checks that this run, with its options, may bring the move forward.
+    fn check_may_go_forward(&self, active: &ActiveMove, begun: bool) -> Result<(), Failure> {
+        if begun {
+            self.check_handover(active)?;
+            check_may_continue(active)?;
+        }
+        self.check_copies_can_be_gone(active)
+    }
+
+    async fn carry_out(&self, active: &mut ActiveMove, begun: bool) -> Result<Outcome, Failure> {
+        self.check_named_clusters(active)?;
         if active.recovers {
+            // These checks follow a recovery, too. A command that is refused only then has changed both sides.
             match self {
                 Self::Rollback(_) => check_same_plugins(
                     active,
                     "name those: without them nothing shows that the source is complete",
                 )?,
-                _ => check_may_continue(active)?,
-            }
-            if !matches!(self, Self::Rollback(_)) {
-                recovery::check_may_copy_again(active)?;
+                _ => {
+                    recovery::check_may_copy_again(active)?;
+                    self.check_may_go_forward(active, begun)?;
+                }
             }
             recovery::recover_source(active).boxed().await?;
         } else if let Some(one_sided) = active.one_sided.clone() {
@@ -387,11 +408,7 @@ impl Command {
             check_same_plugins(active, "start the agent with those: the controller's image has them")?;
             return active.finish_alone().boxed().await.map(|()| Outcome::FinishedAlone);
         }
-        if begun {
-            self.check_handover(active)?;
-            check_may_continue(active)?;
-        }
-        self.check_copies_can_be_gone(active)?;
+        self.check_may_go_forward(active, begun)?;
         active.forward().boxed().await.map(Outcome::Moved)
     }
 }

@@ -331,6 +331,29 @@ async fn outdated_sources_unpause_no_cluster() {
     assert_eq!((picture(&stage.source), picture(&stage.target)), before);
 }
 
+/// A command that is refused after the second commit would report that it changed nothing.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn outdated_sources_drop_no_machines() {
+    for (at, runs) in [(At::Live, false), (At::Live, true), (At::Settled, false)] {
+        let stage = outdated_source(at).await;
+        if runs {
+            wake(&stage.source, &cluster());
+        }
+        let before = (picture(&stage.source), picture(&stage.target));
+        let verdict = under_way(stage.setup()).await.unwrap().one_sided;
+        let dropping = With::drop_workers(recovering(&stage, &[]).setup, &[&other()]);
+        let stop = run::resume(dropping).await.unwrap_err();
+        assert!(
+            matches!(&stop.failure, Failure::Declined(why) if why.contains("restores no backup")),
+            "{at:?}: {stop}"
+        );
+        assert_eq!(stop.exit, Exit::Refused, "{at:?}: {stop}");
+        assert_eq!((picture(&stage.source), picture(&stage.target)), before, "{at:?}");
+        assert_eq!(under_way(stage.setup()).await.unwrap().one_sided, verdict, "{at:?}");
+    }
+}
+
 /// A Cluster of it ran, and is paused by the command that is offered first.
 // proves: I14
 #[tokio::test(start_paused = true)]

@@ -380,6 +380,41 @@ async fn recovery_is_refused_where_nothing_was_lost() {
     ));
 }
 
+/// A command that is refused after the recovery would report that it changed nothing.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn wrong_options_are_refused_before_recoveries() {
+    for lost in LOST {
+        let stage = lose(lost).await;
+        let before = (picture(&stage.source), picture(&stage.target));
+        let mut accepting = recovering(&stage, &[]);
+        let machines = key(CLUSTERS, "Machine", "m1").group_kind;
+        accepting.setup.options.accept.insert_kind(Risk::CopyChanged, machines);
+        let dropping = With::drop_workers(recovering(&stage, &[]).setup, &[&cluster()]);
+        let finishing = With { imported: true, ..recovering(&stage, &[]) };
+        for (with, expected) in [
+            (accepting, "is not committed"),
+            (dropping, "restores no backup"),
+            (finishing, "hands nothing over in files"),
+        ] {
+            let stop = run::resume(with).await.unwrap_err();
+            assert!(
+                matches!(&stop.failure, Failure::Declined(why) if why.contains(expected)),
+                "{lost:?}: {stop}"
+            );
+            assert_eq!(
+                (stop.exit, stop.next.as_slice()),
+                (Exit::Refused, [Next::Status].as_slice()),
+                "{stop}"
+            );
+            assert!(stop.state.contains("keep it, paused"), "{lost:?}: {}", stop.state);
+            assert_eq!((picture(&stage.source), picture(&stage.target)), before, "{lost:?}: {expected}");
+        }
+        let stop = run::resume(stage.setup()).await.unwrap_err();
+        assert_eq!(one_sided(&stop), &OneSidedMove::LastCopyInSource, "{lost:?}: {stop}");
+    }
+}
+
 /// A Cluster that no command named holds the others back, also if it has lost the annotation that unpauses it.
 // proves: I14
 #[tokio::test(start_paused = true)]
