@@ -157,18 +157,33 @@ pub fn is_paused(object: &Object) -> Result<bool, ObjectError> {
     Ok(is_cluster(&object.kind.group_kind) && object.view::<View>()?.spec.paused == Some(true))
 }
 
-/// Returns the field manager that set the pause in a Cluster's spec; none if this program is among the managers, or if the server
-/// doesn't report them.
-pub fn paused_by_another(cluster: &Object) -> Result<Option<String>, ObjectError> {
+/// The client that set the pause in a Cluster's spec, as far as the server reports it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PauseAuthor {
+    /// This program, alone or among others, and the time of its last change by the server's clock.
+    ThisProgram(Option<String>),
+    /// Another field manager.
+    Another(String),
+    /// The server reports no field manager of the pause.
+    Unknown,
+}
+
+/// Returns the client that set the pause in a Cluster's spec.
+pub fn find_pause_author(cluster: &Object) -> Result<PauseAuthor, ObjectError> {
     let body = cluster.value()?;
     let entries = body.pointer("/metadata/managedFields").and_then(Value::as_array);
     let sets_pause = |entry: &&Value| entry.pointer("/fieldsV1/f:spec/f:paused").is_some();
-    let managers = entries.into_iter().flatten().filter(sets_pause);
-    let managers: Vec<&str> = managers.filter_map(|entry| entry.get("manager")?.as_str()).collect();
-    match managers.first() {
-        Some(first) if !managers.contains(&names::FIELD_MANAGER) => Ok(Some((*first).to_owned())),
-        _ => Ok(None),
-    }
+    let authors = entries.into_iter().flatten().filter(sets_pause).filter_map(|entry| {
+        let time = entry.get("time").and_then(Value::as_str);
+        Some((entry.get("manager")?.as_str()?, time))
+    });
+    let authors: Vec<(&str, Option<&str>)> = authors.collect();
+    let own = authors.iter().filter(|(manager, _)| *manager == names::FIELD_MANAGER);
+    Ok(match (own.map(|(_, time)| *time).max(), authors.first()) {
+        (Some(time), _) => PauseAuthor::ThisProgram(time.map(str::to_owned)),
+        (None, Some((another, _))) => PauseAuthor::Another((*another).to_owned()),
+        (None, None) => PauseAuthor::Unknown,
+    })
 }
 
 /// A reason why an object can't be copied yet although its Cluster is paused.
@@ -341,6 +356,32 @@ mod tests {
             let object = noted(patch.clone());
             assert!(!is_ours(&object.meta, "m1") && !has_undo(&object.meta), "{patch}");
         }
+    }
+
+    /// Returns the author of the pause of a Cluster with these managers, each with a time and a field of the spec.
+    fn author_among(managers: &[(&str, Option<&str>, &str)]) -> PauseAuthor {
+        let entries = managers.iter().map(|(manager, time, field)| {
+            json!({"manager": manager, "operation": "Update", "time": time, "fieldsV1": {"f:spec": {*field: {}}}})
+        });
+        let entries: Vec<Value> = entries.collect();
+        let body = json!({"metadata": {"name": "a", "managedFields": entries}, "spec": {"paused": true}});
+        find_pause_author(&cluster(body)).unwrap()
+    }
+
+    #[test]
+    fn field_managers_tell_who_set_the_pause() {
+        let (ours, pause) = (names::FIELD_MANAGER, "f:paused");
+        let (early, late) = (Some("2026-11-25T10:00:00Z"), Some("2026-11-25T11:00:00Z"));
+        assert_eq!(author_among(&[]), PauseAuthor::Unknown);
+        assert_eq!(author_among(&[(ours, late, "f:topology")]), PauseAuthor::Unknown);
+        assert_eq!(
+            author_among(&[(ours, late, "f:topology"), ("kubectl-edit", early, pause)]),
+            PauseAuthor::Another("kubectl-edit".to_owned())
+        );
+        // One entry for each version of the API.
+        let several = [("flux", late, pause), (ours, early, pause), (ours, late, pause)];
+        assert_eq!(author_among(&several), PauseAuthor::ThisProgram(late.map(str::to_owned)));
+        assert_eq!(author_among(&[(ours, None, pause)]), PauseAuthor::ThisProgram(None));
     }
 
     #[test]

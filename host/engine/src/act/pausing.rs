@@ -14,10 +14,11 @@ use pivot_core::discovery::implicit_links::{is_cluster, is_cluster_class};
 use pivot_core::messages::refusal::{Refusal, some_of};
 use pivot_core::messages::risk::Risk;
 use pivot_core::messages::safe_text;
+use pivot_core::objects::pause::PauseAuthor;
 use pivot_core::objects::{merge, names, pause};
 use pivot_core::plan::Step;
 use pivot_core::plugins::hooks::Hook;
-use pivot_core::records::record::{Phase, Record};
+use pivot_core::records::record::Phase;
 use pivot_core::records::release::{Entry, Pausing, ReleaseFate, ReleaseList};
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, Uid};
 use pivot_places::PlaceError;
@@ -34,6 +35,7 @@ use crate::base::requests::side::Handle;
 use crate::base::requests::side_by_side::{self, LISTS, OBJECTS, Work};
 use crate::base::requests::wait::{self, WantedObjects};
 use crate::base::requests::{MAX_ROUNDS, listing};
+use crate::base::state::journal::Journal;
 use crate::check::recovered_clusters::find_left_paused;
 use crate::read::snapshot::Snapshot;
 
@@ -372,7 +374,7 @@ pub(crate) async fn report_still_paused(
     {
         let of_cluster = is_cluster(&kind.group_kind).then_some(&now.meta);
         match of_cluster.and_then(|meta| describe_pause_of_others(job, meta)) {
-            Some(shown) => report_paused_by_others(job, &entry.key, handle.side, &shown),
+            Some(shown) => report_paused_by_others(job, &entry.key, handle.side, &blame_others(&shown)),
             None => report_undo_lost(job, &entry.key, handle.side),
         }
     }
@@ -441,22 +443,23 @@ pub(crate) fn report_undo_lost(job: &Job, key: &Key, side: Side) {
 struct UnnotedPauses {
     /// Those that this move paused: its undo annotation is gone.
     forgotten: Vec<Key>,
-    /// Those that others paused since the move began, each with what shows that.
+    /// Those that stay paused, each with the reason.
     by_others: Vec<(Key, String)>,
 }
 
 /// Finds the Clusters that are still paused, with no annotation of any move. If a move takes only running Clusters, none was paused before
-/// it: this move paused them, or others did since.
-async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses, Failure> {
+/// it: this move paused them, or others did since. A move that takes paused Clusters, too, paused only those that this program paused since
+/// the move began. A user who names a Cluster decides instead.
+async fn find_unnoted_pauses(job: &Job, journal: &Journal) -> Result<UnnotedPauses, Failure> {
+    let record = &journal.record;
     let cluster = record.kinds.iter().find(|gk| is_cluster(gk)).and_then(|gk| job.kinds.source.get(gk));
-    let Some(cluster) = cluster.filter(|_| !record.scope.accept.contains(Risk::AlreadyPaused)) else {
-        return Ok(UnnotedPauses::default());
-    };
+    let Some(cluster) = cluster else { return Ok(UnnotedPauses::default()) };
     // Objects were only copied from other namespaces.
     let paused_in =
         record.copied_namespaces.iter().filter(|namespace| record.scope.includes_namespace(Some(namespace)));
     let lists = paused_in.map(|namespace| job.source.list(cluster, Some(namespace)).boxed());
     let unreadable = |error| Failure::Object(Side::Source, error);
+    let takes_paused = record.scope.accept.contains(Risk::AlreadyPaused);
     let mut found = UnnotedPauses::default();
     for listing in side_by_side::try_all(LISTS, lists.collect()).await? {
         for object in listing.objects {
@@ -469,33 +472,49 @@ async fn find_unnoted_pauses(job: &Job, record: &Record) -> Result<UnnotedPauses
                 // Another move takes care of it, unless the user thinks that this one does.
                 _ if of_a_move && !job.is_named_to_unpause(&key) => continue,
                 Some(shown) => {
-                    found.by_others.push((key, shown));
+                    found.by_others.push((key, blame_others(&shown)));
                     continue;
                 }
                 None if of_a_move => continue,
                 None => {}
             }
-            if let Some(manager) = pause::paused_by_another(&object).map_err(unreadable)? {
-                let manager = safe_text::to_line(&manager, MAX_MANAGER_BYTES);
-                found.by_others.push((key, format!("field manager {manager} set spec.paused")));
-            } else {
-                found.forgotten.push(key);
+            let is_ours = match pause::find_pause_author(&object).map_err(unreadable)? {
+                PauseAuthor::Another(manager) => {
+                    let manager = safe_text::to_line(&manager, MAX_MANAGER_BYTES);
+                    let shown = format!("field manager {manager} set spec.paused");
+                    found.by_others.push((key, blame_others(&shown)));
+                    continue;
+                }
+                _ if !takes_paused || job.is_named_to_unpause(&key) => true,
+                // An earlier move may have created the Cluster, paused.
+                PauseAuthor::ThisProgram(time) => {
+                    journal.created_at().zip(time.as_deref()).is_none_or(|(began, paused)| paused >= began)
+                }
+                PauseAuthor::Unknown => false,
+            };
+            match is_ours {
+                true => found.forgotten.push(key),
+                false => found.by_others.push((key, "nothing shows that this move paused it".to_owned())),
             }
         }
     }
     Ok(found)
 }
 
-/// Reports a Cluster that others paused while it moved, and that therefore stays paused.
-fn report_paused_by_others(job: &Job, key: &Key, side: Side, shown: &str) {
+/// Returns the reason to leave a Cluster paused that others paused, with what shows that.
+fn blame_others(shown: &str) -> String {
+    format!("another than this move paused it ({shown})")
+}
+
+/// Warns that a Cluster stays paused, because nothing shows that this move paused it.
+fn report_paused_by_others(job: &Job, key: &Key, side: Side, reason: &str) {
     let named = if job.is_named_to_unpause(key) {
         ", although it was named: a move undoes only its own pauses"
     } else {
         ""
     };
     let key = job.handle(side).own_name(key);
-    let text =
-        format!("{key} in the {side} stays paused: another than this move paused it since ({shown}){named}");
+    let text = format!("{key} in the {side} stays paused: {reason}{named}");
     let (code, remedies) = ("paused-by-others".into(), Vec::new());
     job.report(Event::Warning { code, object: Some(key), text, remedies });
 }
@@ -518,7 +537,8 @@ type Named = (Arc<Kind>, Key);
 /// that the move touched. After a failure, the other objects are still unpaused. In a recovered source, a Cluster stays paused until
 /// the user names it. It stays paused longer if its control plane has a node without a Machine. While a Cluster stays paused, so does every
 /// other object except classes.
-pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failure> {
+pub(crate) async fn undo_all(job: &Job, journal: &Journal) -> Result<Undone, Failure> {
+    let record = &journal.record;
     let kinds = record.kinds.iter().filter_map(|gk| job.kinds.source.get(gk));
     let lists = listing::collections_in(kinds, &record.copied_namespaces).into_iter().map(
         |(kind, namespace)| -> Work<'_, Vec<Named>> {
@@ -549,7 +569,7 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
         };
         let clusters = ours.iter().filter(|(kind, _)| is_cluster(&kind.group_kind));
         let mut waiting: BTreeSet<Key> = clusters.map(|(_, key)| key.clone()).collect();
-        waiting.extend(find_unnoted_pauses(job, record).await?.forgotten);
+        waiting.extend(find_unnoted_pauses(job, journal).await?.forgotten);
         left_paused = find_left_paused(job, Side::Source, record, &waiting).boxed().await?;
         compared = Some(waiting);
         if !left_paused.is_empty() {
@@ -583,8 +603,10 @@ pub(crate) async fn undo_all(job: &Job, record: &Record) -> Result<Undone, Failu
     match first_failure {
         None => {
             let mut undo_lost = Vec::new();
-            let UnnotedPauses { forgotten, by_others } = find_unnoted_pauses(job, record).await?;
-            by_others.iter().for_each(|(key, shown)| report_paused_by_others(job, key, Side::Source, shown));
+            let UnnotedPauses { forgotten, by_others } = find_unnoted_pauses(job, journal).await?;
+            by_others
+                .iter()
+                .for_each(|(key, reason)| report_paused_by_others(job, key, Side::Source, reason));
             for key in forgotten {
                 if left_paused.iter().any(|paused| paused.cluster == key) {
                     continue;

@@ -55,7 +55,7 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<Rolle
     }
     let paused = job.source.end_kind.is_cluster() && !journal.source_record_is_gone();
     let Undone { unpaused, left_paused, undo_lost } = match paused {
-        true => pausing::undo_all(job, record).await?,
+        true => pausing::undo_all(job, journal).await?,
         false => Undone::default(),
     };
     if record.phase < Phase::Copied && !job.target.end_kind.is_absent() {

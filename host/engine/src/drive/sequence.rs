@@ -293,7 +293,7 @@ impl ActiveMove {
         // Before the source is released, so that a failure here can still be retried with the same command.
         self.job.target.close(Closing::Complete { handover: false, backup }).await?;
         if self.job.route.pauses_source() {
-            let undone = pausing::undo_all(&self.job, &self.journal.record).await?;
+            let undone = pausing::undo_all(&self.job, &self.journal).await?;
             undone.undo_lost.iter().for_each(|key| pausing::report_undo_lost(&self.job, key, Side::Source));
         }
         let done = Done { kept: kinds_of(snapshot), added: self.added(), ..Done::default() };

@@ -14,6 +14,7 @@ use pivot_memory::{Fault, MemoryPlace};
 use pivot_places::PlaceError;
 use serde_json::json;
 
+use crate::recovered::{is_paused, other, two_clusters};
 use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, claims, is_record, key, kind, picture, under_way};
 use crate::trouble::{code, half_committed, live, with_a_shared_class};
@@ -229,6 +230,67 @@ async fn rollback_without_target_claims_no_empty_target() {
     let stop = run::rollback(stage.setup()).await.unwrap_err();
     assert!(matches!(stop.failure, Failure::UndoLost { .. }) && picture(&stage.target).is_empty(), "{stop}");
     assert!(stop.state.ends_with("nothing is in the target"), "{}", stop.state);
+}
+
+/// A field manager and its time tell a move that takes paused Clusters, too, which pauses are its own.
+#[tokio::test(start_paused = true)]
+async fn lost_undo_is_found_among_paused_clusters() {
+    let by = |manager: &str, time: &str| {
+        let fields = json!({"f:spec": {"f:paused": {}}});
+        json!([{"manager": manager, "operation": "Update", "time": time, "fieldsV1": fields}])
+    };
+    let (before, since) = ("2025-12-31T00:00:00Z", "2026-11-25T10:00:00Z");
+    let (c, ours) = (key(CLUSTERS, "Cluster", "c"), names::FIELD_MANAGER);
+    let unclear = "Cluster ns/c in the source stays paused: nothing shows that this move paused it";
+    let theirs = "(field manager kubectl-edit set spec.paused), although it was named";
+    // Whether the command names it, whether the rollback ends, whether the Cluster runs then, and a warning.
+    for (managers, named, ends, runs, expected) in [
+        (by(ours, since), false, false, false, ""),
+        (by(ours, since), true, true, true, ""),
+        (by(ours, before), false, true, false, unclear),
+        (by(ours, before), true, true, true, ""),
+        (json!([]), false, true, false, unclear),
+        (json!([]), true, true, true, ""),
+        (by("kubectl-edit", since), true, true, false, theirs),
+    ] {
+        let at = format!("{managers} {named}");
+        let mut stage = two_clusters();
+        stage.options.scope.accept.insert(Risk::AlreadyPaused);
+        let rest = |body: &mut serde_json::Value| {
+            body["spec"]["paused"] = json!(true);
+            body["metadata"]["managedFields"] = by("kubectl-edit", before);
+        };
+        stage.source.edit(&other(), rest).unwrap();
+        let stage = half_committed(stage).await;
+        let lose = |body: &mut serde_json::Value| {
+            body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO).unwrap();
+            body["metadata"]["managedFields"] = managers.clone();
+        };
+        stage.source.edit(&c, lose).unwrap();
+        let warnings = Arc::new(Warnings::default());
+        let setup = Setup { watcher: warnings.clone(), ..stage.setup() };
+        let clusters: &[&Key] = if named { &[&c] } else { &[] };
+        let ended = run::rollback(With::unpause(setup, clusters)).await;
+        let told = warnings.0.lock().unwrap().join("\n");
+        assert_eq!((ended.is_ok(), !paused(&stage.source)), (ends, runs), "{at}: {told}");
+        assert!(told.contains(expected), "{at}: {told}");
+        assert!(
+            told.contains("Cluster ns/d in the source stays paused: another than this move"),
+            "{at}: {told}"
+        );
+        if let Err(stop) = ended {
+            let Failure::UndoLost { clusters } = &stop.failure else { panic!("{at}: {stop}") };
+            assert_eq!(
+                (clusters.as_slice(), stop.exit),
+                ([c.clone()].as_slice(), Exit::PartWay),
+                "{at}: {stop}"
+            );
+            run::rollback(With::unpause(stage.setup(), &[&c])).await.unwrap();
+            assert!(!paused(&stage.source), "{at}");
+        }
+        assert!(is_paused(&stage.source, &other()), "{at}");
+        assert!(picture(&stage.target).is_empty() && under_way(stage.setup()).await.is_none(), "{at}");
+    }
 }
 
 /// A user with write access to a Cluster can pause it at any time. That must not keep a rollback from ending.

@@ -448,6 +448,33 @@ async fn unnamed_clusters_without_undo_hold_others_back() {
     }
 }
 
+/// A field manager tells a move that takes paused Clusters, too, which pauses are its own. A name is enough without that.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn recoveries_find_lost_undo_among_paused_clusters() {
+    for is_shown in [true, false] {
+        let mut stage = two_clusters();
+        stage.options.scope.accept.insert(Risk::AlreadyPaused);
+        let before = Backup::take(&stage.target);
+        let stage = commit(stage).await;
+        before.restore(&stage.target);
+        let fields = json!([{"manager": names::FIELD_MANAGER, "operation": "Update",
+            "fieldsV1": {"f:spec": {"f:paused": {}}}}]);
+        let lose = |body: &mut Value| {
+            body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO).unwrap();
+            body["metadata"]["managedFields"] = if is_shown { fields.clone() } else { json!([]) };
+        };
+        stage.source.edit(&cluster(), lose).unwrap();
+        if is_shown {
+            let stop = run::rollback(recovering(&stage, &[&other()])).await.unwrap_err();
+            assert_eq!(left_paused(&stop), (Side::Source, vec![cluster()]), "{stop}");
+        }
+        run::rollback(recovering(&stage, &[&cluster(), &other()])).await.unwrap();
+        assert!(!is_paused(&stage.source, &cluster()) && !is_paused(&stage.source, &other()), "{is_shown}");
+        assert!(under_way(stage.setup()).await.is_none(), "{is_shown}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn unknown_names_are_refused_after_a_recovery() {
     let unknown = key(CLUSTERS, "Cluster", "e");
