@@ -88,10 +88,12 @@ pub(crate) fn forget(target: &MemoryPlace) {
     target.remove(&record).unwrap();
 }
 
-/// Nothing tells a person to do what only a move may do.
+/// The failure, the state and remedies without a command tell a person to do nothing that only a move may do. The command line has the text
+/// of other remedies, and its tests judge that.
 pub(crate) fn advises_nothing_by_hand(stop: &Stop) {
-    let words = format!("{stop} {}", stop.state);
-    for word in ["delete them", "finalizers", "unpause", "unpause"] {
+    let by_hand: Vec<String> = stop.remedies().iter().filter_map(Remedy::by_hand).collect();
+    let words = format!("{stop} {} {}", stop.state, by_hand.join(" "));
+    for word in ["delete them", "finalizers", "unpause"] {
         assert!(!words.contains(word), "{words}");
     }
 }

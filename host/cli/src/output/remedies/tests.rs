@@ -231,6 +231,42 @@ fn place(remedy: &Remedy) -> usize {
     }
 }
 
+/// Words of advice that can destroy the last copy of an object, or let two management clusters act on it.
+const DANGEROUS_WORDS: [&str; 5] = ["by hand", "delet", "finalizer", "remov", "unpaus"];
+
+/// Returns the dangerous words that the text of a remedy has for a good reason.
+fn allowed_words(remedy: &Remedy) -> &'static [&'static str] {
+    match remedy {
+        // A setting of the target's controllers.
+        Remedy::WatchAllNamespaces => &["remov"],
+        // A deletion that others may have done.
+        Remedy::ExplainMissingCopies | Remedy::NotImported | Remedy::AcceptChanged { .. } => &["delet"],
+        // The reason why no command deletes.
+        Remedy::SwitchOffSource => &["delet"],
+        // A permission to delete, for the move alone.
+        Remedy::GrantReach { .. } => &["delet"],
+        // A flag: the command looks for reasons against it, and unpauses on the side that the move's record names.
+        Remedy::NameComparedCluster { .. } | Remedy::NameClusterToUnpause { .. } => &["unpaus"],
+        // A flag: the command removes copies of a paused Cluster, and the text ends with what it doesn't delete.
+        Remedy::DropLostWorkers { .. } => &["delet", "remov"],
+        // An effect of the resumed move, after the takeover.
+        Remedy::SwitchOffThenAcceptChange { .. } => &["unpaus"],
+        _ => &[],
+    }
+}
+
+// proves: I14
+#[test]
+fn remedies_delete_and_unpause_nothing_by_hand() {
+    for remedy in all() {
+        for text in [remedy_text(&remedy), pivot_remedy_text(&remedy)] {
+            let words = text.to_lowercase();
+            let found: Vec<&str> = DANGEROUS_WORDS.into_iter().filter(|word| words.contains(*word)).collect();
+            assert_eq!(found, allowed_words(&remedy), "{text}");
+        }
+    }
+}
+
 #[test]
 fn flags_in_remedies_exist() {
     let mut named = 0;
