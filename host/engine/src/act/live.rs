@@ -52,8 +52,8 @@ impl KnownObjects {
 ///
 /// In a recovered move, a Cluster stays paused until the user names it. It stays paused longer if its control plane has a node without a
 /// Machine.
-/// In a restore, a Cluster stays paused if it differs from its nodes. If any does, so does everything else but classes and the other
-/// Clusters.
+/// In a restore, a Cluster stays paused if it differs from its nodes, or has lost the annotation that undoes its pause. If any does, so does
+/// everything else but classes and the other Clusters.
 ///
 /// Before that, lost workers of Clusters are dropped that the user named for it. Returns the copies that were removed.
 pub(crate) async fn unpause_copies(
@@ -63,25 +63,31 @@ pub(crate) async fn unpause_copies(
     copied: Option<&Inventory>,
 ) -> Result<BTreeSet<Key>, Failure> {
     // On the heap: what all moves await stays small on the stack.
-    let mut differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
+    let compared = match record.is_recovered() || restored_clusters::compares_copies(job, record) {
+        true => Some(Box::pin(find_waiting(job, record, list)).await?),
+        false => None,
+    };
     let mut dropped = BTreeSet::new();
-    if let Some(removed) = Box::pin(drop_workers::drop_named(job, record, &differing)).await? {
-        dropped = removed;
-        // Clusters that stay paused are compared again.
-        differing = Box::pin(restored_clusters::find_differing(job, record, list)).await?;
-    }
-    let mut compared: Option<BTreeSet<Key>> = None;
-    let mut left_paused: Vec<PausedCluster> = match record.is_recovered() {
-        true => {
-            let waiting = compared.insert(Box::pin(find_waiting(job, list)).await?);
+    let mut left_paused: Vec<PausedCluster> = match &compared {
+        None => Vec::new(),
+        Some(waiting) if record.is_recovered() => {
             Box::pin(find_left_paused(job, Side::Target, record, waiting)).await?
         }
-        false => differing.into_iter().map(|cluster| cluster.paused).collect(),
+        Some(waiting) => {
+            let mut differing =
+                Box::pin(restored_clusters::find_differing(job, record, list, waiting)).await?;
+            if let Some(removed) = Box::pin(drop_workers::drop_named(job, record, &differing)).await? {
+                dropped = removed;
+                // Clusters that stay paused are compared again.
+                differing = Box::pin(restored_clusters::find_differing(job, record, list, waiting)).await?;
+            }
+            differing.into_iter().map(|cluster| cluster.paused).collect()
+        }
     };
     // Another Cluster runs already, or others had paused it. They may have ended their pause during the comparison.
     let was_compared = |key: &Key| {
-        let of_recovery = compared.as_ref().filter(|_| is_cluster(&key.group_kind));
-        of_recovery.is_none_or(|compared| compared.contains(key))
+        let compared = compared.as_ref().filter(|_| is_cluster(&key.group_kind));
+        compared.is_none_or(|compared| compared.contains(key))
     };
     let stays = |key: &Key| left_paused.iter().any(|paused| paused.cluster == *key);
     let may_run = |key: &Key| is_cluster_class(&key.group_kind) || is_cluster(&key.group_kind) && !stays(key);
@@ -109,8 +115,8 @@ pub(crate) async fn unpause_copies(
         });
         side_by_side::write_all(OBJECTS, work.collect()).await?;
     }
-    if record.is_recovered() {
-        for cluster in Box::pin(find_waiting(job, list)).await? {
+    if compared.is_some() {
+        for cluster in Box::pin(find_waiting(job, record, list)).await? {
             if !left_paused.iter().any(|paused| paused.cluster == cluster) {
                 let reason = "another client ended its pause during the comparison".to_owned();
                 left_paused.push(PausedCluster::with_reasons(cluster, vec![reason]));
@@ -129,16 +135,16 @@ pub(crate) async fn unpause_copies(
 }
 
 /// Finds the Clusters that the move paused, and whose copies are still paused.
-async fn find_waiting(job: &Job, list: &ReleaseList) -> Result<BTreeSet<Key>, Failure> {
+async fn find_waiting(job: &Job, record: &Record, list: &ReleaseList) -> Result<BTreeSet<Key>, Failure> {
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind) && !entry.used);
     let looks = clusters.map(|entry: &Entry| -> Work<'_, Option<Key>> {
         async move {
             let kind = job.kind(Side::Target, &entry.key.group_kind)?;
             let Some(copy) = job.target.get(kind, &entry.key).await? else { return Ok(None) };
-            // Without the annotation, only its name unpauses it. It was not compared either.
+            // Without the annotation, only its name unpauses it.
             let has_lost_undo = entry.pausing == Pausing::Paused
                 && pause::is_paused(&copy).map_err(|error| Failure::Object(Side::Target, error))?
-                && !pausing::is_kept_paused(job, &entry.key, &copy.meta);
+                && !pausing::is_kept_paused(job, record, &entry.key, &copy.meta);
             let waits = pause::is_ours(&copy.meta, &job.move_id) || has_lost_undo;
             Ok(waits.then(|| entry.key.clone()))
         }
@@ -149,7 +155,11 @@ async fn find_waiting(job: &Job, list: &ReleaseList) -> Result<BTreeSet<Key>, Fa
 
 /// Finds the named Clusters of a recovered move whose copies another than this move paused, and warns about them. No controller takes over
 /// their objects while they are paused. A Cluster that ran counts as any other: a later pause excuses no missing takeover.
-pub(crate) async fn find_kept_paused(job: &Job, list: &ReleaseList) -> Result<BTreeSet<Key>, Failure> {
+pub(crate) async fn find_kept_paused(
+    job: &Job,
+    record: &Record,
+    list: &ReleaseList,
+) -> Result<BTreeSet<Key>, Failure> {
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind));
     let named = clusters.filter(|entry| job.is_named_to_unpause(&entry.key));
     let looks = named.map(|entry: &Entry| -> Work<'_, Option<Key>> {
@@ -158,7 +168,7 @@ pub(crate) async fn find_kept_paused(job: &Job, list: &ReleaseList) -> Result<BT
             let Some(copy) = job.target.get(kind, &entry.key).await? else { return Ok(None) };
             let body = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
             let never_ran = body.pointer("/spec/paused") == Some(&true.into());
-            let kept = never_ran && pausing::is_kept_paused(job, &entry.key, &copy.meta);
+            let kept = never_ran && pausing::is_kept_paused(job, record, &entry.key, &copy.meta);
             Ok(kept.then(|| entry.key.clone()))
         }
         .boxed()

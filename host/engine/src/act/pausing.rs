@@ -18,7 +18,7 @@ use pivot_core::objects::pause::PauseAuthor;
 use pivot_core::objects::{merge, names, pause};
 use pivot_core::plan::Step;
 use pivot_core::plugins::hooks::Hook;
-use pivot_core::records::record::Phase;
+use pivot_core::records::record::{Phase, Record};
 use pivot_core::records::release::{Entry, Pausing, ReleaseFate, ReleaseList};
 use pivot_core::{GroupKind, Key, Kind, Meta, Object, Side, Uid};
 use pivot_places::PlaceError;
@@ -417,10 +417,11 @@ fn describe_pause_of_others(job: &Job, meta: &Meta) -> Option<String> {
     Some(format!("it has the annotation {annotation}"))
 }
 
-/// Returns true if a user named a Cluster, and another than this move paused it. It stays paused, and the move ends without it. Takes its
-/// key in the source.
-pub(crate) fn is_kept_paused(job: &Job, key: &Key, meta: &Meta) -> bool {
-    job.is_named_to_unpause(key) && describe_pause_of_others(job, meta).is_some()
+/// Returns true if another than this move paused a Cluster, so that it stays paused, and the move ends without it. In a recovered move, the
+/// user must also name the Cluster. Takes its key in the source.
+pub(crate) fn is_kept_paused(job: &Job, record: &Record, key: &Key, meta: &Meta) -> bool {
+    let may_end_without = !record.is_recovered() || job.is_named_to_unpause(key);
+    may_end_without && describe_pause_of_others(job, meta).is_some()
 }
 
 /// Warns that a Cluster is still paused, and that nothing shows how the pause is undone.

@@ -17,6 +17,7 @@ use pivot_core::{GroupKind, Key, Object, Side};
 use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
+use crate::base::outcome::paused_cluster::PausedCluster;
 use crate::check::lost_workers::{self, ComparedWorkers, DifferingCluster};
 use crate::check::node_comparison::{ByNamespace, NodeComparison, read_objects, select_clusters};
 use crate::read::snapshot::Snapshot;
@@ -58,31 +59,55 @@ fn is_paused_by_user(cluster: &Object) -> Result<bool, Failure> {
     Ok(paused && !pause::has_undo(&cluster.meta))
 }
 
-/// Finds the Clusters that stay paused because they differ from their nodes, or because their nodes can't be read. A Cluster that the
-/// user named is left out, unless its control plane has a node without a Machine. The others have the workers that can be dropped.
+/// Returns true if the move restores a backup, and its copies are compared with their nodes.
+pub(crate) fn compares_copies(job: &Job, record: &Record) -> bool {
+    job.route.may_restore(record) && job.workload_clusters.is_some()
+}
+
+/// Finds the Clusters that stay paused, among `waiting` Clusters that the move paused. They differ from their nodes, their nodes can't be
+/// read, or the annotation that undoes their pause is gone. A Cluster that the user named is left out, unless its control plane has a node
+/// without a Machine. The others have the workers that can be dropped.
 pub(crate) async fn find_differing(
     job: &Job,
     record: &Record,
     list: &ReleaseList,
+    waiting: &BTreeSet<Key>,
 ) -> Result<Vec<DifferingCluster>, Failure> {
-    let is_restore = job.route.may_restore(record);
-    let Some(workloads) = job.workload_clusters.as_deref().filter(|_| is_restore) else {
-        return Ok(Vec::new());
-    };
-    let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind) && !entry.used);
-    let clusters: BTreeSet<&Key> = clusters.map(|entry| &entry.key).collect();
+    let Some(workloads) = job.workload_clusters.as_deref() else { return Ok(Vec::new()) };
     let copies = read_copies(job, list).await?;
-    // The user paused or unpaused the others, or an earlier run unpaused them.
+    // The user unpaused the others.
     let selected = select_clusters(&copies, |object| {
         let paused = pause::is_paused(object).map_err(|error| Failure::Object(Side::Target, error))?;
-        Ok(paused && clusters.contains(&object.key()) && pause::is_ours(&object.meta, &job.move_id))
+        Ok(paused && waiting.contains(&object.key()))
     })?;
+    let without_undo = selected.iter().filter(|(_, copy)| !pause::is_ours(&copy.meta, &job.move_id));
+    let without_undo: Vec<Key> = without_undo.map(|(_, copy)| copy.key()).collect();
     let comparison = NodeComparison { job, side: Side::Target, workloads };
     let mut differing = comparison.compare_all(&copies, selected).await?;
+    add_without_undo(&mut differing, without_undo);
     differing.retain(|ComparedWorkers { paused, .. }| {
         !paused.can_be_named || !job.is_named_to_unpause(&paused.cluster)
     });
     lost_workers::judge_copies(job, record, differing).await
+}
+
+/// Adds Clusters without the annotation that undoes their pause, in the order of their keys. No run unpauses such a Cluster until a command
+/// names it, and no run drops its workers.
+fn add_without_undo(differing: &mut Vec<ComparedWorkers>, clusters: Vec<Key>) {
+    let reason = || "the annotation that undoes its pause is gone".to_owned();
+    for cluster in clusters {
+        match differing.iter_mut().find(|compared| compared.paused.cluster == cluster) {
+            Some(compared) => {
+                compared.paused.reasons.push(reason());
+                compared.lost = Err(reason());
+            }
+            None => {
+                let paused = PausedCluster::with_reasons(cluster, vec![reason()]);
+                differing.push(ComparedWorkers { paused, is_compared: true, lost: Err(reason()) });
+            }
+        }
+    }
+    differing.sort_by(|one, other| one.paused.cluster.cmp(&other.paused.cluster));
 }
 
 /// Reads the copies of Clusters, Machines and owners of Machines.

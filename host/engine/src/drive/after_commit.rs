@@ -54,8 +54,9 @@ impl ActiveMove {
                 self.journal.allow_finishing_alone().await?;
             }
             // Before anything is unpaused: a later pause excuses no missing takeover.
-            let kept_paused = match self.journal.record.is_recovered() {
-                true => Box::pin(live::find_kept_paused(&job, &list)).await?,
+            let record = &self.journal.record;
+            let kept_paused = match record.is_recovered() {
+                true => Box::pin(live::find_kept_paused(&job, record, &list)).await?,
                 false => BTreeSet::new(),
             };
             dropped = live::unpause_copies(&job, &self.journal.record, &list, copied).await?;

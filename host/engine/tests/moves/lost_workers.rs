@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::importing::exported;
 use crate::recovered::is_paused;
+use crate::recovered_machines::lose_undo;
 use crate::restored::cluster;
 use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, body, key, kind, picture};
@@ -300,6 +301,20 @@ async fn drops_end_if_others_interfere() {
         assert_eq!(stop.exit, Exit::PastCommit, "{said}");
         assert_eq!(replicas(&stage)[0], json!(2), "{said}");
     }
+}
+
+/// A run that drops workers checks that the move's own pause is still in effect.
+#[tokio::test(start_paused = true)]
+async fn clusters_without_undo_drop_nothing() {
+    let dir = backup(|_| {}).await;
+    let (stage, nodes) = (empty(), Nodes::with_names(&["m0"]));
+    run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    stage.target.edit(&cluster(), lose_undo).unwrap();
+    let stop = run::resume(dropping(&stage, dir.path(), &nodes)).await.unwrap_err();
+    let last = only(&stop).reasons.last().unwrap();
+    assert_eq!(last, "nothing is dropped: the annotation that undoes its pause is gone");
+    assert!(!only(&stop).can_be_dropped && is_paused(&stage.target, &cluster()));
+    assert_eq!((has_lost(&stage), replicas(&stage)), ([true; 3], [json!(2), json!(2)]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -27,12 +27,12 @@ use crate::trouble::half_committed;
 /// The two ways to recover, and the side whose Clusters are unpaused.
 const SIDES: [Side; 2] = [Side::Source, Side::Target];
 
-fn equal_nodes() -> Arc<Nodes> {
+pub(crate) fn equal_nodes() -> Arc<Nodes> {
     Nodes::with_names(&["m0", "m1"])
 }
 
 /// The lost target added a Machine to the control plane.
-fn with_unknown_member() -> Arc<Nodes> {
+pub(crate) fn with_unknown_member() -> Arc<Nodes> {
     Nodes::with_names(&["m0", "m1", "cp"])
 }
 
@@ -71,7 +71,7 @@ fn left_paused(stop: &Stop, side: Side) -> &[PausedCluster] {
 }
 
 /// The kubectl command among the remedies.
-fn find_command(stop: &Stop) -> Option<Kubectl> {
+pub(crate) fn find_command(stop: &Stop) -> Option<Kubectl> {
     stop.remedies().into_iter().find_map(|remedy| match remedy {
         Remedy::Kubectl { command, .. } => Some(command),
         _ => None,
@@ -269,7 +269,7 @@ async fn killed_recoveries_unpause_no_endangered_cluster() {
 }
 
 /// Replaces the annotation that undoes the pause of a Cluster.
-fn keep_paused(body: &mut Value) {
+pub(crate) fn keep_paused(body: &mut Value) {
     let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
     annotations.remove(names::UNDO).unwrap();
     annotations.insert(names::PAUSED.to_owned(), json!(""));
@@ -360,14 +360,14 @@ async fn later_pauses_excuse_no_missing_takeover() {
 }
 
 /// Workload clusters that answer late. Something happens before the answer.
-struct Late<F> {
+pub(crate) struct Late<F> {
     nodes: Arc<Nodes>,
     meanwhile: F,
     has_answered: AtomicBool,
 }
 
 impl<F: Fn()> Late<F> {
-    fn new(meanwhile: F) -> Arc<Self> {
+    pub(crate) fn new(meanwhile: F) -> Arc<Self> {
         Arc::new(Self { nodes: equal_nodes(), meanwhile, has_answered: AtomicBool::new(false) })
     }
 }
@@ -465,6 +465,11 @@ async fn clusters_are_never_unpaused_uncompared() {
     }
 }
 
+/// Removes the annotation that undoes the pause of a Cluster.
+pub(crate) fn lose_undo(body: &mut Value) {
+    body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO).unwrap();
+}
+
 /// Without the annotation, only the name of a Cluster unpauses it, and it is compared like any other.
 // proves: I14
 #[tokio::test(start_paused = true)]
@@ -474,9 +479,6 @@ async fn endangered_clusters_without_undo_stay_paused() {
         let nodes = with_unknown_member();
         recover(&stage, side, &nodes, &[&other()]).await.unwrap_err();
         let there = get_place(&stage, side);
-        let lose_undo = |body: &mut Value| {
-            body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::UNDO).unwrap();
-        };
         there.edit(&cluster(), lose_undo).unwrap();
         for is_named in [false, true] {
             let cluster = cluster();

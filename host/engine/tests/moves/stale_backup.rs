@@ -6,13 +6,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_core::messages::remedy::Remedy;
-use pivot_core::{Kind, KindLabels, Object, Side};
+use pivot_core::messages::shell::Kubectl;
+use pivot_core::objects::names;
+use pivot_core::{Key, Kind, KindLabels, Object, Side};
 use pivot_engine::{Event, Exit, Failure, Next, PausedCluster, Setup, Stop, Watcher, WorkloadClusters};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::importing::{exported, importing};
 use crate::recovered::{is_paused, other, two_clusters};
+use crate::recovered_machines::{
+    Late, equal_nodes, find_command, keep_paused, lose_undo, with_unknown_member,
+};
 use crate::restored::cluster;
 use crate::run::{self, With};
 use crate::stage::{CLUSTERS, INFRA, Stage, key, kind, picture};
@@ -66,7 +71,7 @@ impl Watcher for Warnings {
 /// Gives the two Machines of the source their provider IDs.
 pub(crate) fn provide_machines(stage: &Stage) {
     for name in ["m0", "m1"] {
-        let provided = |body: &mut serde_json::Value| {
+        let provided = |body: &mut Value| {
             body["spec"] = json!({"clusterName": "c", "providerID": format!("lab://{name}")});
         };
         stage.source.edit(&key(CLUSTERS, "Machine", name), provided).unwrap();
@@ -147,6 +152,8 @@ async fn named_clusters_run_unless_etcd_is_in_danger() {
         let stage = Stage::empty();
         let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
         assert_eq!(left_paused(&stop)[0].can_be_named, runs);
+        let keeps = (!runs).then(|| Kubectl::keep_cluster_paused(Side::Target));
+        assert_eq!(find_command(&stop), keeps);
         let named = With::unpause(restoring(&stage, dir.path(), &nodes), &[&cluster()]);
         assert_eq!(run::resume(named).await.is_ok(), runs);
         assert_eq!(is_paused(&stage.target, &cluster()), !runs);
@@ -211,11 +218,8 @@ async fn killed_restores_unpause_no_differing_cluster() {
 async fn clusters_that_a_user_took_over_are_not_compared() {
     let dir = backup(Stage::new()).await;
     let nodes = Nodes::with_names(&["m0", "m1", "cp"]);
-    let keep_paused = |body: &mut serde_json::Value| {
-        body["metadata"]["annotations"].as_object_mut().unwrap().remove("pivot-host.io/undo");
-    };
-    let unpause = |body: &mut serde_json::Value| body["spec"]["paused"] = json!(false);
-    for (change, stays) in [(&keep_paused as &dyn Fn(&mut _), true), (&unpause, false)] {
+    let unpause = |body: &mut Value| body["spec"]["paused"] = json!(false);
+    for (change, stays) in [(&keep_paused as &dyn Fn(&mut Value), true), (&unpause, false)] {
         let stage = Stage::empty();
         let stop = run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
         assert!(!left_paused(&stop)[0].can_be_named);
@@ -225,4 +229,63 @@ async fn clusters_that_a_user_took_over_are_not_compared() {
         let pool = stage.target.body(&key(INFRA, "Pool", "p")).unwrap().to_string();
         assert!(!pool.contains("pivot-host.io/undo"));
     }
+}
+
+/// Without the annotation, only the name of a Cluster unpauses it, and it is compared like any other.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn endangered_copies_without_undo_stay_paused() {
+    let dir = backup(two_clusters()).await;
+    let (stage, nodes) = (Stage::empty(), with_unknown_member());
+    let pool_waits = || {
+        let pool = stage.target.body(&key(INFRA, "Pool", "p")).unwrap();
+        pool.to_string().contains(names::UNDO)
+    };
+    run::start(restoring(&stage, dir.path(), &nodes)).await.unwrap_err();
+    stage.target.edit(&cluster(), lose_undo).unwrap();
+    let gone = "the annotation that undoes its pause is gone";
+    let endangered = "nodes of the control plane without a Machine: cp";
+    for named in [vec![other()], vec![other(), cluster()]] {
+        let named: Vec<&Key> = named.iter().collect();
+        let command = With::unpause(restoring(&stage, dir.path(), &nodes), &named);
+        let stop = run::resume(command).await.unwrap_err();
+        let [paused] = left_paused(&stop) else { panic!("{stop}") };
+        assert_eq!((&paused.cluster, paused.can_be_named), (&cluster(), false), "{stop}");
+        assert_eq!(paused.reasons, [endangered, gone]);
+        assert!(is_paused(&stage.target, &cluster()) && !is_paused(&stage.target, &other()) && pool_waits());
+    }
+    let stop = run::resume(restoring(&stage, dir.path(), &equal_nodes())).await.unwrap_err();
+    let [paused] = left_paused(&stop) else { panic!("{stop}") };
+    assert_eq!((paused.reasons.as_slice(), paused.can_be_named), ([gone.to_owned()].as_slice(), true));
+    assert!(is_paused(&stage.target, &cluster()) && pool_waits());
+    let command = With::unpause(restoring(&stage, dir.path(), &equal_nodes()), &[&cluster()]);
+    run::resume(command).await.unwrap();
+    assert!(!is_paused(&stage.target, &cluster()) && nothing_of_ours(&stage.target));
+}
+
+/// A user pauses a Cluster, so that it isn't compared, and ends that pause while another Cluster is compared.
+// proves: I14
+#[tokio::test(start_paused = true)]
+async fn copies_are_never_unpaused_uncompared() {
+    let dir = backup(two_clusters()).await;
+    let stage = Stage::empty();
+    run::start(restoring(&stage, dir.path(), &Nodes::with_names(&["m0"]))).await.unwrap_err();
+    assert!(is_paused(&stage.target, &cluster()));
+    stage.target.edit(&other(), keep_paused).unwrap();
+    let place = stage.target.clone();
+    let late = Late::new(move || {
+        let end_pause = |body: &mut Value| {
+            body["metadata"]["annotations"].as_object_mut().unwrap().remove(names::PAUSED);
+        };
+        place.edit(&other(), end_pause).unwrap();
+    });
+    let mut setup = restoring(&stage, dir.path(), &equal_nodes());
+    setup.workload_clusters = Some(late);
+    let stop = run::resume(With::unpause(setup, &[&cluster(), &other()])).await.unwrap_err();
+    let [paused] = left_paused(&stop) else { panic!("{stop}") };
+    assert_eq!(paused.cluster, other(), "{stop}");
+    assert!(!is_paused(&stage.target, &cluster()) && is_paused(&stage.target, &other()));
+    let command = With::unpause(restoring(&stage, dir.path(), &equal_nodes()), &[&other()]);
+    run::resume(command).await.unwrap();
+    assert!(!is_paused(&stage.target, &other()) && nothing_of_ours(&stage.target));
 }

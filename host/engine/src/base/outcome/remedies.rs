@@ -20,11 +20,9 @@ const CORRECT_RESTORED: &str =
     "correct the paused copies, or make the nodes readable, and resume: each Cluster is compared again";
 const CORRECT_RECOVERED: &str = "correct the paused Clusters that differ, or make their nodes readable, and repeat the command: each \
                                  Cluster is compared again";
-/// Remedy for a restored control plane with a node without a Machine.
-const EXPLAIN_RESTORED_CONTROL_PLANE: &str = "a control plane with a node without a Machine stays paused: its provider would remove that \
-                                              member of etcd. To end the restore without this Cluster, remove its annotation \
-                                              pivot-host.io/undo: it stays paused. Then restore this Cluster alone from a backup that has \
-                                              the Machine";
+/// Ends of the remedy for a control plane with a node without a Machine.
+const END_RECOVERY: &str = "), and name the Cluster";
+const END_RESTORE: &str = "), and resume. Then restore this Cluster alone from a backup that has the Machine";
 
 /// Returns alternative remedies for a failure.
 pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
@@ -89,10 +87,11 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
             vec![Remedy::RollBackLostUndo]
         }
         (Failure::LeftPaused { side, clusters, .. }, _) => {
-            remedies_for_differences(clusters, CORRECT_RECOVERED, explain_recovered_control_plane(*side))
+            remedies_for_differences(clusters, CORRECT_RECOVERED, explain_control_plane(*side, END_RECOVERY))
         }
         (Failure::RestoreDiffers(clusters), _) => {
-            remedies_for_differences(clusters, CORRECT_RESTORED, EXPLAIN_RESTORED_CONTROL_PLANE.into())
+            let explained = explain_control_plane(Side::Target, END_RESTORE);
+            remedies_for_differences(clusters, CORRECT_RESTORED, explained)
         }
         (Failure::UndoLost { clusters }, _) => clusters
             .first()
@@ -108,13 +107,13 @@ pub(crate) fn remedies_for(failure: &Failure, exit: Exit) -> Vec<Remedy> {
     }
 }
 
-/// Returns the remedy for a control plane with a node without a Machine, in a recovery.
-fn explain_recovered_control_plane(side: Side) -> Remedy {
+/// Returns the remedy for a control plane with a node without a Machine. `end` follows the command.
+fn explain_control_plane(side: Side, end: &str) -> Remedy {
     let before = format!(
         "a control plane with a node without a Machine stays paused, also if a command names it: its provider would remove that member of \
          etcd. To end the move while this Cluster stays paused, replace its annotation in the {side} ("
     );
-    Remedy::kubectl(&before, Kubectl::keep_cluster_paused(side), "), and name the Cluster")
+    Remedy::kubectl(&before, Kubectl::keep_cluster_paused(side), end)
 }
 
 /// Returns the remedies for Clusters that stay paused until they are compared with their nodes.
