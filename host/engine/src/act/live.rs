@@ -153,22 +153,31 @@ async fn find_waiting(job: &Job, record: &Record, list: &ReleaseList) -> Result<
     Ok(side_by_side::try_all(OBJECTS, looks.collect()).await?.into_iter().flatten().collect())
 }
 
-/// Finds the named Clusters of a recovered move whose copies another than this move paused, and warns about them. No controller takes over
-/// their objects while they are paused. A Cluster that ran counts as any other: a later pause excuses no missing takeover.
+/// Finds the Clusters whose copies another than this move paused, and warns about them. No controller takes over their objects while they
+/// are paused. In a recovered move, the user names them, and a Cluster that ran counts as any other: a later pause excuses no missing
+/// takeover. In a restore, a later pause counts, because nothing is deleted from files.
 pub(crate) async fn find_kept_paused(
     job: &Job,
     record: &Record,
     list: &ReleaseList,
 ) -> Result<BTreeSet<Key>, Failure> {
     let clusters = list.entries.iter().filter(|entry| is_cluster(&entry.key.group_kind));
-    let named = clusters.filter(|entry| job.is_named_to_unpause(&entry.key));
-    let looks = named.map(|entry: &Entry| -> Work<'_, Option<Key>> {
+    let may_be_kept = clusters.filter(|entry| match record.is_recovered() {
+        true => job.is_named_to_unpause(&entry.key),
+        false => entry.pausing == Pausing::Paused && !entry.used,
+    });
+    let looks = may_be_kept.map(|entry: &Entry| -> Work<'_, Option<Key>> {
         async move {
             let kind = job.kind(Side::Target, &entry.key.group_kind)?;
             let Some(copy) = job.target.get(kind, &entry.key).await? else { return Ok(None) };
-            let body = copy.value().map_err(|error| Failure::Object(Side::Target, error))?;
+            let unreadable = |error| Failure::Object(Side::Target, error);
+            let body = copy.value().map_err(unreadable)?;
             let never_ran = body.pointer("/spec/paused") == Some(&true.into());
-            let kept = never_ran && pausing::is_kept_paused(job, record, &entry.key, &copy.meta);
+            let is_paused = match record.is_recovered() {
+                true => never_ran,
+                false => pause::is_paused(&copy).map_err(unreadable)?,
+            };
+            let kept = is_paused && pausing::is_kept_paused(job, record, &entry.key, &copy.meta);
             Ok(kept.then(|| entry.key.clone()))
         }
         .boxed()

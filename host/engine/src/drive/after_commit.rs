@@ -55,7 +55,7 @@ impl ActiveMove {
             }
             // Before anything is unpaused: a later pause excuses no missing takeover.
             let record = &self.journal.record;
-            let kept_paused = match record.is_recovered() {
+            let kept_paused = match record.is_recovered() || job.route.may_restore(record) {
                 true => Box::pin(live::find_kept_paused(&job, record, &list)).await?,
                 false => BTreeSet::new(),
             };

@@ -291,7 +291,7 @@ async fn recoveries_end_with_clusters_that_users_pause() {
 }
 
 /// The controllers of Machines report a pause, as Cluster API's have since 1.9.
-fn report_pause(place: &MemoryPlace) {
+pub(crate) fn report_pause(place: &MemoryPlace) {
     for name in ["m0", "m1"] {
         let report = |body: &mut Value| {
             body["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"] = json!("c");

@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pivot_core::messages::remedy::Remedy;
+use pivot_core::messages::risk::Risk;
 use pivot_core::messages::shell::Kubectl;
 use pivot_core::objects::names;
 use pivot_core::{Key, Kind, KindLabels, Object, Side};
 use pivot_engine::{Event, Exit, Failure, Next, PausedCluster, Setup, Stop, Watcher, WorkloadClusters};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use crate::committed;
 use crate::crash::{at_every_write, nothing_of_ours};
 use crate::importing::{exported, importing};
 use crate::recovered::{is_paused, other, two_clusters};
 use crate::recovered_machines::{
-    Late, equal_nodes, find_command, keep_paused, lose_undo, with_unknown_member,
+    Late, equal_nodes, find_command, keep_paused, lose_undo, report_pause, with_unknown_member,
 };
 use crate::restored::cluster;
 use crate::run::{self, With};
@@ -288,4 +291,33 @@ async fn copies_are_never_unpaused_uncompared() {
     let command = With::unpause(restoring(&stage, dir.path(), &equal_nodes()), &[&other()]);
     run::resume(command).await.unwrap();
     assert!(!is_paused(&stage.target, &other()) && nothing_of_ours(&stage.target));
+}
+
+/// Controllers of the target rightly do nothing for the paused Cluster. If it runs, they must take over its Machines.
+#[tokio::test(start_paused = true)]
+async fn restores_await_no_takeover_of_kept_pauses() {
+    let source = Stage::new();
+    report_pause(&source.source);
+    let dir = backup(source).await;
+    for is_kept in [true, false] {
+        let mut stage = Stage::empty();
+        run::start(restoring(&stage, dir.path(), &with_unknown_member())).await.unwrap_err();
+        report_pause(&stage.target);
+        let nodes = if is_kept { with_unknown_member() } else { equal_nodes() };
+        if is_kept {
+            stage.target.edit(&cluster(), keep_paused).unwrap();
+        }
+        stage.options.accept.remove(Risk::TakeoverUnchecked);
+        let warnings = Arc::new(committed::Warnings::default());
+        let setup = Setup { watcher: warnings.clone(), ..restoring(&stage, dir.path(), &nodes) };
+        let begun = Instant::now();
+        run::resume(setup).await.unwrap();
+        let warnings = warnings.0.lock().unwrap().join("\n");
+        let has_timed_out = begun.elapsed() >= stage.options.takeover_timeout;
+        assert_eq!(has_timed_out, !is_kept, "{warnings}");
+        assert_eq!(warnings.contains("have not taken over"), !is_kept, "{warnings}");
+        let excuse = "Cluster ns/c in the target stays paused: pivot-host doesn't check";
+        assert_eq!(warnings.contains(excuse), is_kept, "{warnings}");
+        assert_eq!(is_paused(&stage.target, &cluster()), is_kept);
+    }
 }
