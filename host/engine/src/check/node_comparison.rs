@@ -138,22 +138,22 @@ impl NodeComparison<'_> {
             Some(reference) => self.get(&reference).await?,
             None => Ok(None),
         };
-        let (control_plane, denied) = match control_plane {
+        let (control_plane, unread) = match control_plane {
             Ok(control_plane) => (control_plane, None),
-            Err(denied) => (None, Some(denied)),
+            Err(reason) => (None, Some(reason)),
         };
         let control_plane = control_plane.as_ref();
         let compared = ComparedCluster { cluster: &key, objects, control_plane, known_ids };
         let found: NodeDifferences = compared.compare_with_nodes(&nodes);
-        if found.is_empty() && denied.is_none() {
+        if found.is_empty() && unread.is_none() {
             return Ok(None);
         }
-        let lost = match &denied {
-            Some(denied) => Err(denied.clone()),
+        let lost = match &unread {
+            Some(reason) => Err(reason.clone()),
             None => compared.find_lost_workers(&found),
         };
         let mut reasons = found.lines();
-        reasons.extend(denied.map(|denied| format!("it was not compared in full: {denied}")));
+        reasons.extend(unread.map(|reason| format!("it was not compared in full: {reason}")));
         let can_be_named = !found.has_unknown_control_plane();
         let paused = PausedCluster { cluster: key, reasons, can_be_named, can_be_dropped: false };
         Ok(Some(ComparedWorkers { paused, is_compared: true, lost }))
@@ -165,21 +165,26 @@ impl NodeComparison<'_> {
         let nodes = match self.get(&secret).await? {
             Ok(Some(kubeconfig)) => self.workloads.list_nodes(kubeconfig).await,
             Ok(None) => return Ok(Err(format!("its nodes can't be read without {secret}"))),
-            Err(denied) => Err(denied),
+            Err(reason) => Err(reason),
         };
         Ok(nodes.map_err(|reason| format!("its nodes can't be read: {reason}")))
     }
 
-    /// Reads an object. An object counts as missing if the side doesn't serve its kind. Returns the reason if the user has no permission
-    /// to read it.
+    /// Reads an object. An object counts as missing if the side doesn't serve its kind. Returns the reason if the object can't be read: the
+    /// other Clusters don't depend on it.
+    ///
+    /// # Errors
+    ///
+    /// A request to stop, or a lost lease.
     async fn get(&self, key: &Key) -> Result<Result<Option<Object>, String>, Failure> {
         let Some(kind) = self.job.kinds.get(self.side).get(&key.group_kind) else { return Ok(Ok(None)) };
         match self.job.handle(self.side).get(kind, key).await {
             Ok(object) => Ok(Ok(object)),
+            Err(failure @ Failure::Halted(_)) => Err(failure),
             Err(Failure::Place { error: PlaceError::Forbidden(_), .. }) => {
                 Ok(Err(format!("no permission to read {key}")))
             }
-            Err(failure) => Err(failure),
+            Err(failure) => Ok(Err(failure.to_string())),
         }
     }
 }

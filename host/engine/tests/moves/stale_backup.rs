@@ -11,6 +11,8 @@ use pivot_core::messages::shell::Kubectl;
 use pivot_core::objects::names;
 use pivot_core::{Key, Kind, KindLabels, Object, Side};
 use pivot_engine::{Event, Exit, Failure, Next, PausedCluster, Setup, Stop, Watcher, WorkloadClusters};
+use pivot_memory::Fault;
+use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -191,6 +193,43 @@ async fn equal_clusters_run_beside_differing_ones() {
     assert!(!is_paused(&stage.target, &cluster()) && is_paused(&stage.target, &other()));
     run::resume(With::unpause(restoring(&stage, dir.path(), &nodes), &[&other()])).await.unwrap();
     assert!(!is_paused(&stage.target, &other()) && nothing_of_ours(&stage.target));
+}
+
+/// One Cluster's Secret or control plane can't be read: its tenant may have chosen a kind whose webhook is down.
+#[tokio::test(start_paused = true)]
+async fn unreadable_objects_hold_no_other_cluster() {
+    let group = "controlplane.cluster.x-k8s.io";
+    for (unreadable, stays, runs, reason) in [
+        (
+            key("", "Secret", "d-kubeconfig"),
+            other(),
+            cluster(),
+            "its nodes can't be read: reading Secret ns/d-kubeconfig in the target: refused: no",
+        ),
+        (
+            key(group, "KubeadmControlPlane", "cp"),
+            cluster(),
+            other(),
+            "it was not compared in full: reading KubeadmControlPlane ns/cp in the target: refused: no",
+        ),
+    ] {
+        let dir = backup(two_clusters()).await;
+        let stage = Stage::empty();
+        run::start(restoring(&stage, dir.path(), &Nodes::silent())).await.unwrap_err();
+        let labels = KindLabels::default();
+        stage.target.add_kind(kind(group, "KubeadmControlPlane", "kubeadmcontrolplanes", labels));
+        let reference = json!({"apiGroup": group, "kind": "KubeadmControlPlane", "name": "cp"});
+        stage.target.edit(&cluster(), |body| body["spec"]["controlPlaneRef"] = reference).unwrap();
+        stage.target.on_call(move |verb, key| {
+            let fails = verb == "get" && *key == unreadable;
+            fails.then(|| Fault::Before(PlaceError::Invalid("no".into())))
+        });
+        let setup = restoring(&stage, dir.path(), &equal_nodes());
+        let stop = run::resume(With::unpause(setup, &[&runs])).await.unwrap_err();
+        let [paused] = left_paused(&stop) else { panic!("{stop}") };
+        assert_eq!((&paused.cluster, paused.reasons.as_slice()), (&stays, [reason.to_owned()].as_slice()));
+        assert!(is_paused(&stage.target, &stays) && !is_paused(&stage.target, &runs));
+    }
 }
 
 #[tokio::test(start_paused = true)]
