@@ -246,11 +246,9 @@ impl Place for KubePlace {
             "propagationPolicy": "Background",
             "preconditions": must,
         });
-        let ask = KubeRequest::get(url::object_path(kind, key)?, format!("delete {key}")).with_body(
-            Method::DELETE,
-            JSON,
-            options.to_string(),
-        );
+        let ask = KubeRequest::get(url::object_path(kind, key)?, format!("delete {key}"))
+            .with_body(Method::DELETE, JSON, options.to_string())
+            .with_quote(quote_for(kind));
         self.transport.call(ask).await?;
         Ok(())
     }
@@ -299,7 +297,8 @@ impl Place for KubePlace {
     }
 }
 
-/// Returns the parts of the written object that an error may quote. Reads and deletes send nothing that an error could quote.
+/// Returns the parts of an object that an error may quote if its write or deletion fails. Admission webhooks receive the whole object
+/// also if it is deleted. Reads send nothing that an error could quote.
 fn quote_for(kind: &Kind) -> Quote {
     if kind.group_kind.is_secret() { Quote::Names } else { Quote::Message }
 }

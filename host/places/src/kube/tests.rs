@@ -336,6 +336,17 @@ async fn rejected_secret_reveals_no_values() {
     assert_eq!(error.to_string(), "refused: create Secret a/s: BadRequest");
 }
 
+/// Admission webhooks receive the object that is deleted.
+// proves: I8, T108, T128
+#[tokio::test]
+async fn refused_delete_reveals_no_values() {
+    let denied = "admission webhook \"v.example.com\" denied the request";
+    let server = Server::start([status(400, "BadRequest", &format!("{denied}: it has hunter2"))]).await;
+    let key = Key::new(secrets().group_kind.clone(), Some("a"), "s");
+    let error = server.place().delete(&secrets(), &key, &Preconditions::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), format!("refused: delete Secret a/s: {denied}: BadRequest"));
+}
+
 #[tokio::test]
 async fn watch_events_may_arrive_in_any_chunks() {
     let line =
