@@ -83,6 +83,11 @@ impl OwnerReference {
         let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
         GroupKind::new(group, &self.kind)
     }
+
+    fn text_len(&self) -> usize {
+        let Self { api_version, kind, name, uid, controller: _, block_owner_deletion: _ } = self;
+        [api_version, kind, name, &uid.0].map(String::len).into_iter().sum::<usize>() + OWNER
+    }
 }
 
 /// Bytes that an owner, and a pair of texts, take in addition to their texts.
@@ -139,6 +144,14 @@ pub(crate) struct ManagedFields {
     pub(crate) time: Option<String>,
 }
 
+impl ManagedFields {
+    fn text_len(&self) -> usize {
+        let Self { manager, operation, subresource, time } = self;
+        let texts = [manager, operation, subresource].into_iter().chain(time);
+        texts.map(String::len).sum::<usize>() + OWNER
+    }
+}
+
 /// Reads a list into no more memory than it needs. Otherwise a list of one element has room for four, for each of thousands of
 /// objects.
 fn read_exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
@@ -150,21 +163,32 @@ fn read_exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result
 impl Meta {
     /// Estimates the bytes that its texts take.
     pub fn text_len(&self) -> usize {
-        let Self { name, namespace, uid, resource_version, labels, annotations, .. } = self;
-        let Self { finalizers, owner_references, managed_fields, .. } = self;
+        // All fields are listed, so that no text of a new one is forgotten.
+        let Self {
+            name,
+            namespace,
+            uid,
+            resource_version,
+            generation: _,
+            creation_timestamp,
+            deletion_timestamp,
+            labels,
+            annotations,
+            finalizers,
+            owner_references,
+            managed_fields,
+            held: _,
+        } = self;
+        let optional = [namespace, creation_timestamp, deletion_timestamp].into_iter().flatten();
         let pairs = labels.iter().chain(annotations).map(|(key, value)| key.len() + value.len());
-        let owners = owner_references.iter();
-        let owners = owners.map(|owner| {
-            owner.api_version.len() + owner.kind.len() + owner.name.len() + owner.uid.0.len() + OWNER
-        });
-        let managers = managed_fields.iter().map(|one| one.manager.len() + OWNER);
         name.len()
-            + namespace.as_ref().map_or(0, String::len)
             + uid.0.len()
             + resource_version.len()
+            + optional.map(String::len).sum::<usize>()
             + pairs.map(|bytes| bytes + PAIR).sum::<usize>()
             + finalizers.iter().map(|name| name.len() + PAIR).sum::<usize>()
-            + owners.chain(managers).sum::<usize>()
+            + owner_references.iter().map(OwnerReference::text_len).sum::<usize>()
+            + managed_fields.iter().map(ManagedFields::text_len).sum::<usize>()
     }
 
     /// Keeps the names, times and owners. Labels, annotations, finalizers and field managers are most of what is held of
@@ -347,4 +371,40 @@ fn parse_body<'a, T: Deserialize<'a>>(kind: &Kind, raw: &'a [u8]) -> Result<T, O
         line: error.line(),
         column: error.column(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A server may fill any of the texts.
+    // proves: T147
+    #[test]
+    fn each_text_of_metadata_counts() {
+        let long = "x".repeat(10_000);
+        let owner = |field: &str| {
+            let mut owner = json!({"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"});
+            owner[field] = json!(long);
+            json!({"ownerReferences": [owner]})
+        };
+        let names = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"];
+        let lists = [
+            json!({"labels": {"a": long}}),
+            json!({"labels": {&long: "a"}}),
+            json!({"annotations": {"a": long}}),
+            json!({"annotations": {&long: "a"}}),
+            json!({"finalizers": [long]}),
+        ];
+        let owners = ["apiVersion", "kind", "name", "uid"].map(owner);
+        let managers = ["manager", "operation", "subresource", "time"]
+            .map(|field| json!({"managedFields": [{field: long}]}));
+        let all =
+            names.map(|field| json!({field: long})).into_iter().chain(lists).chain(owners).chain(managers);
+        for metadata in all {
+            let meta: Meta = serde_json::from_value(metadata.clone()).unwrap();
+            assert!(meta.text_len() >= long.len(), "{metadata}");
+        }
+    }
 }

@@ -471,6 +471,23 @@ fn large_page(count: usize, token: &str) -> Reply {
     reply(200, page.to_string())
 }
 
+/// The times are kept of each object, and are texts like all others.
+// proves: T147
+#[tokio::test]
+async fn long_times_of_metadata_are_held() {
+    for field in ["creationTimestamp", "deletionTimestamp"] {
+        let page = |token: &str| {
+            let item = json!({"metadata": {"name": "m", field: "x".repeat(3 << 20)}});
+            let meta = json!({"resourceVersion": "7", "continue": token});
+            reply(200, json!({"metadata": meta, "items": [item]}).to_string())
+        };
+        let server = Server::start([page("t"), page("")]).await;
+        let place = server.place().limit_answers(4 << 20);
+        let refused = place.list_identities(&machines(), None).await.err().unwrap();
+        assert!(refused.to_string().contains("more than 4 MiB"), "{field}: {refused}");
+    }
+}
+
 /// Even twenty objects may be more than is held for one side of a move.
 // proves: T147
 #[tokio::test]
