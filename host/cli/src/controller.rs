@@ -24,7 +24,7 @@ const NO_PLANS: &str = "the trust file requires an approved plan, and a Pivot ha
                         controller's trust file";
 
 /// Bytes of clusters' answers that all moves may hold at once, at most half of them of the controller's own cluster. The limit in the
-/// printed manifests has room for them.
+/// printed manifests has room for them, and for the quarter that single objects may take in addition.
 const ANSWERS: usize = 2 << 30;
 /// Bytes of answers that no move takes from the controller, which takes none from them: it lists the Pivots of its cluster however much
 /// their moves hold, in pages that fit in.

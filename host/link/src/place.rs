@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pivot_core::messages::safe_text;
 use pivot_core::records::plugin_set::PluginSet;
 use pivot_core::records::route::EndKind;
-use pivot_core::request::validate::{find_definition_error, find_name_error};
+use pivot_core::request::validate::{find_definition_error, find_id_error, find_name_error};
 use pivot_core::{Key, Kind, Meta, Object};
 use pivot_places::{
     Access, AgentDescription, Budget, Capabilities, Change, Closing, Event, Identity, Listing, MetaListing,
@@ -366,8 +366,12 @@ fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 }
 
 fn parse_version(bytes: &Bytes) -> Result<String> {
-    String::from_utf8(bytes.to_vec())
-        .map_err(|_| PlaceError::Unreadable("a version over the link".to_owned()))
+    let version = String::from_utf8(bytes.to_vec())
+        .map_err(|_| PlaceError::Unreadable("a version over the link".to_owned()))?;
+    match find_id_error(&version).filter(|_| !version.is_empty()) {
+        Some(odd) => Err(unbelievable_error(&odd)),
+        None => Ok(version),
+    }
 }
 
 fn parse_object(kind: &Arc<Kind>, about: &ExpectedAnswer, body: Bytes) -> Result<Object> {
@@ -526,5 +530,20 @@ impl Place for LinkPlace {
 
     async fn find_denied(&self, asked: &[Access]) -> Result<Vec<Access>> {
         self.send_for_value(LinkRequest::Denied { asked: asked.to_vec() }).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A move keeps the version of each list that it watches.
+    // proves: T147
+    #[test]
+    fn list_versions_of_agents_are_short() {
+        for version in ["", "17"] {
+            assert_eq!(parse_version(&Bytes::from(version)).unwrap(), version);
+        }
+        assert!(parse_version(&Bytes::from("1".repeat(254))).is_err());
     }
 }

@@ -196,9 +196,14 @@ impl Place for KubePlace {
     }
 
     async fn get(&self, kind: &Arc<Kind>, key: &Key) -> Result<Option<Object>> {
-        let ask = KubeRequest::get(url::object_path(kind, key)?, format!("read {key}"));
+        let about = format!("read {key}");
+        let ask = KubeRequest::get(url::object_path(kind, key)?, about.clone());
         match self.transport.call(ask).await {
-            Ok(body) => Ok(Some(parse_object(kind, body)?)),
+            Ok(body) => {
+                let mut object = parse_object(kind, body)?;
+                self.transport.hold_object(&mut object, &about)?;
+                Ok(Some(object))
+            }
             // Only an answer of the API server itself counts: a proxy's 404 doesn't mean that the object is gone.
             Err(refusal) if transport::is_absent(&refusal) => Ok(None),
             Err(refusal) => Err(refusal.into()),

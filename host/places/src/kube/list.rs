@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pivot_core::messages::safe_text;
+use pivot_core::request::validate::find_id_error;
 use pivot_core::{Kind, Meta, Object};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -237,6 +238,9 @@ async fn list_pages<T: Item>(
         pace.check(bytes, about)?;
         let page: Page<'_> = parse_json(&body, about)?;
         part.check_version(&page.metadata.resource_version, about)?;
+        if let Some(odd) = find_unusable_id(&[&page.metadata.resource_version]) {
+            return Err(PlaceError::Unreadable(format!("{about}: {odd}")).into());
+        }
         let before = items.len();
         // Slices share the page's memory.
         for item in page.items.iter().flatten() {
@@ -335,7 +339,12 @@ pub(super) async fn list_metas(
 
 /// Parses an object of an answer.
 pub(super) fn parse_object(kind: &Arc<Kind>, raw: Bytes) -> Result<Object> {
-    Object::parse(Arc::clone(kind), raw).map_err(|error| PlaceError::Unreadable(error.to_string()))
+    let object =
+        Object::parse(Arc::clone(kind), raw).map_err(|error| PlaceError::Unreadable(error.to_string()))?;
+    match find_unusable_id_of(&object.meta) {
+        Some(odd) => Err(PlaceError::Unreadable(format!("{} object: {odd}", kind.group_kind))),
+        None => Ok(object),
+    }
 }
 
 /// Parses an item's metadata.
@@ -344,7 +353,22 @@ pub(super) fn parse_meta(raw: &[u8], about: &str) -> Result<Meta> {
     struct Envelope {
         metadata: Meta,
     }
-    parse_json::<Envelope>(raw, about).map(|envelope| envelope.metadata)
+    let Envelope { metadata } = parse_json(raw, about)?;
+    match find_unusable_id_of(&metadata) {
+        Some(odd) => Err(PlaceError::Unreadable(format!("{about}: {odd}"))),
+        None => Ok(metadata),
+    }
+}
+
+/// Describes the error in an object's UID or version.
+fn find_unusable_id_of(meta: &Meta) -> Option<String> {
+    find_unusable_id(&[&meta.uid.0, &meta.resource_version])
+}
+
+/// Describes the error in a UID or version. Both are kept for longer than their answer, and count against no budget. Servers that
+/// are aggregated into a cluster may leave them out.
+fn find_unusable_id(ids: &[&str]) -> Option<String> {
+    ids.iter().filter(|id| !id.is_empty()).find_map(|id| find_id_error(id))
 }
 
 fn describe_list(kind: &Kind, namespace: Option<&str>) -> String {

@@ -488,6 +488,52 @@ async fn long_times_of_metadata_are_held() {
     }
 }
 
+/// A move keeps objects that it reads one by one, for example while it waits for the takeover.
+// proves: T147
+#[tokio::test]
+async fn objects_read_one_by_one_are_held() {
+    let object = json!({"metadata": {"name": "m", "namespace": "a"}, "spec": "x".repeat(3 << 19)});
+    let server = Server::start([reply(200, object.to_string())]).await;
+    // Single objects have 1 MiB in addition, which is too little for one of these.
+    let (place, machines) = (server.place().limit_answers(4 << 20), machines());
+    let key = Key::new(machines.group_kind.clone(), Some("a"), "m");
+    let get = || place.get(&machines, &key);
+    let kept = [get().await.unwrap(), get().await.unwrap()];
+    let refused = get().await.unwrap_err();
+    assert!(refused.to_string().contains("read Machine a/m: more than 4 MiB"), "{refused}");
+    // The answer to a write is never lost.
+    place.create(&machines, &object, Change::Real).await.unwrap();
+    drop(kept);
+    get().await.unwrap();
+}
+
+/// A move keeps the ids of each copy, and the version of each list that it watches.
+// proves: T147
+#[tokio::test]
+async fn ids_that_no_server_assigns_are_refused() {
+    let key = Key::new(machines().group_kind.clone(), Some("a"), "m");
+    let body = json!({"metadata": {"name": "m", "namespace": "a"}});
+    let page = |meta: Value, item: &Value| reply(200, json!({"metadata": meta, "items": [item]}).to_string());
+    for (field, id) in [("uid", "x".repeat(254)), ("resourceVersion", "1 2".to_owned())] {
+        let object = json!({"metadata": {"name": "m", "namespace": "a", field: id}});
+        let one = Server::start([reply(200, object.to_string())]).await.place();
+        let list = Server::start([page(json!({"resourceVersion": "7"}), &object)]).await.place();
+        let event = format!("{}\n", json!({"type": "ADDED", "object": object}));
+        let watch = Server::start([reply(200, event)]).await.place();
+        for error in [
+            one.get(&machines(), &key).await.unwrap_err(),
+            one.create(&machines(), &body, Change::Real).await.unwrap_err(),
+            list.list(&machines(), None).await.unwrap_err(),
+            list.list_identities(&machines(), None).await.unwrap_err(),
+            watch.watch(&machines(), None, "5").await.unwrap().next().await.unwrap().unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("isn't a valid uid or resourceVersion"), "{error}");
+        }
+    }
+    let list = Server::start([page(json!({"resourceVersion": "x".repeat(254)}), &body)]).await.place();
+    assert!(list.list(&machines(), None).await.is_err());
+}
+
 /// Even twenty objects may be more than is held for one side of a move.
 // proves: T147
 #[tokio::test]

@@ -13,6 +13,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use pivot_core::Object;
 use pivot_core::messages::safe_text::to_line;
 
 use super::access;
@@ -25,8 +26,8 @@ use crate::place::{Access, PlaceError, Result};
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest answer that is read by default: an object has 1.5 MiB at most, and ten thousand kinds fit in.
 const ANSWER_LIMIT: usize = 32 << 20;
-/// Bytes of an answer that need no budget, unless it is a list: more than an object has. So leases can be read even if the budget
-/// is used up.
+/// Bytes of an answer that need no budget while it is read, unless it is a list: more than an object has. So the answer to a write is
+/// read even if the budget is used up.
 const FREE_BYTES: usize = 2 << 20;
 /// Most bytes of an error answer that are read.
 const REFUSAL_LIMIT: usize = 1 << 20;
@@ -221,6 +222,14 @@ impl Transport {
         ask: KubeRequest<'_>,
     ) -> Result<(Bytes, Option<Share>), ErrorAnswer> {
         self.call_within(ask, 0).await
+    }
+
+    /// Has an object that was read on its own hold its part of the budget, for as long as it is kept.
+    pub(super) fn hold_object(&self, object: &mut Object, about: &str) -> Result<()> {
+        if let Some(budget) = &self.budget {
+            object.meta.held = budget.share_of_object(object.raw().len(), about)?.into_held();
+        }
+        Ok(())
     }
 
     /// Sends a request and reads the whole answer, of which this many bytes are free.
