@@ -488,6 +488,26 @@ async fn long_times_of_metadata_are_held() {
     }
 }
 
+/// A move has a watch open for each kind and namespace that it waits for.
+// proves: T147
+#[tokio::test]
+async fn watches_hold_what_they_read_ahead() {
+    let event = |size: usize| {
+        let object = json!({"metadata": {"name": "m", "namespace": "a"}, "spec": "x".repeat(size)});
+        format!("{}\n", json!({"type": "ADDED", "object": object}))
+    };
+    let watch = async |text: String| {
+        let pieces = text.as_bytes().chunks(1 << 18).map(Bytes::copy_from_slice).collect();
+        let server = Server::start([Reply { code: 200, headers: Vec::new(), pieces }]).await;
+        let place = server.place().limit_answers(3 << 20);
+        place.watch(&machines(), None, "5").await.unwrap().try_collect::<Vec<Event>>().await
+    };
+    // One after the other.
+    assert_eq!(watch(event(1 << 20).repeat(5)).await.unwrap().len(), 5);
+    let refused = watch(event(4 << 20)).await.unwrap_err();
+    assert!(refused.to_string().contains("more than 3 MiB"), "{refused}");
+}
+
 /// A move keeps objects that it reads one by one, for example while it waits for the takeover.
 // proves: T147
 #[tokio::test]

@@ -211,6 +211,11 @@ impl Transport {
         }
     }
 
+    /// Creates an empty share of the budget, if there is one.
+    pub(super) fn share(&self) -> Option<Share> {
+        self.budget.as_ref().map(Budget::share)
+    }
+
     /// Sends a request and reads the whole answer.
     pub(super) async fn call(&self, ask: KubeRequest<'_>) -> Result<Bytes, ErrorAnswer> {
         Ok(self.call_within(ask, FREE_BYTES).await?.0)
@@ -240,7 +245,7 @@ impl Transport {
     ) -> Result<(Bytes, Option<Share>), ErrorAnswer> {
         let (about, limit) = (ask.about.clone(), ask.limit);
         let response = self.open_response(ask).await?;
-        let mut share = self.budget.as_ref().map(Budget::share);
+        let mut share = self.share();
         let answer =
             read_body(response.into_body(), limit, &about, share.as_mut().map(|share| (share, free))).await?;
         Ok((answer, share))

@@ -15,10 +15,12 @@ use super::list::{self, parse_json};
 use super::status::KubeStatus;
 use super::transport::{self, KubeRequest, Transport};
 use super::url;
+use crate::budget::Share;
 use crate::place::{Event, PlaceError, Result};
 
-/// The longest line that is read: far more than an API server stores.
-const LINE_LIMIT: usize = 64 << 20;
+/// The longest line that is read. An object has 1.5 MiB at most, and its texts may take twice as much in an answer. The limit is low
+/// because a move has a watch open for each kind and namespace.
+const LINE_LIMIT: usize = 8 << 20;
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -42,18 +44,25 @@ pub(super) async fn open_watch(
     let about = format!("watch {}", kind.group_kind);
     let ask = KubeRequest::get(path, about.clone());
     let response = transport.open_response(ask).await?;
-    Ok(event_stream(response.into_body(), Arc::clone(kind), about))
+    Ok(event_stream(response.into_body(), transport.share(), Arc::clone(kind), about))
 }
 
 struct Reader {
     body: Option<Body>,
     lines: Lines,
+    /// The share of the budget for the bytes that are read ahead, and for the last event.
+    share: Option<Share>,
     kind: Arc<Kind>,
     about: String,
 }
 
-fn event_stream(body: Body, kind: Arc<Kind>, about: String) -> BoxStream<'static, Result<Event>> {
-    let reader = Reader { body: Some(body), lines: Lines::default(), kind, about };
+fn event_stream(
+    body: Body,
+    share: Option<Share>,
+    kind: Arc<Kind>,
+    about: String,
+) -> BoxStream<'static, Result<Event>> {
+    let reader = Reader { body: Some(body), lines: Lines::default(), share, kind, about };
     stream::unfold(reader, |mut reader| async move {
         let next = reader.next().await?;
         if next.is_err() {
@@ -69,6 +78,9 @@ impl Reader {
     async fn next(&mut self) -> Option<Result<Event>> {
         loop {
             let body = self.body.as_mut()?;
+            if let Some(share) = &mut self.share {
+                share.shrink_to(self.lines.buffer.len());
+            }
             if let Some(line) = self.lines.next() {
                 match self.parse_event(&line).transpose() {
                     None => continue,
@@ -84,6 +96,11 @@ impl Reader {
                 Some(Err(error)) => return Some(Err(transport::connection_error(&error, &self.about))),
                 Some(Ok(frame)) => {
                     let Ok(data) = frame.into_data() else { continue };
+                    if let Some(share) = &mut self.share
+                        && let Err(refused) = share.grow(data.len(), &self.about)
+                    {
+                        return Some(Err(refused));
+                    }
                     if self.lines.push(&data).is_err() {
                         let text = format!("{}: an event larger than {LINE_LIMIT} bytes", self.about);
                         return Some(Err(PlaceError::Unreadable(text)));
@@ -139,6 +156,10 @@ impl Lines {
             Some(offset) => {
                 let line = self.buffer.split_to(self.searched + offset + 1).freeze();
                 self.searched = 0;
+                // Otherwise the memory of a long line is kept for as long as the watch.
+                if line.len() >= self.buffer.len() {
+                    self.buffer = BytesMut::from(&*self.buffer);
+                }
                 Some(line)
             }
         }
@@ -174,8 +195,20 @@ mod tests {
     #[test]
     fn endless_line_is_refused() {
         let mut lines = Lines::default();
-        assert!(lines.push(&vec![b'x'; LINE_LIMIT]).is_ok());
+        assert!(lines.push(&vec![b'x'; 8 << 20]).is_ok());
         assert!(lines.next().is_none());
         assert!(lines.push(b"x").is_err());
+    }
+
+    // proves: T147
+    #[test]
+    fn long_lines_leave_no_memory_behind() {
+        let mut lines = Lines::default();
+        lines.push(&vec![b'x'; 7 << 20]).unwrap();
+        lines.push(b"\n{").unwrap();
+        assert_eq!(lines.next().unwrap().len(), (7 << 20) + 1);
+        lines.push(b"}\n").unwrap();
+        assert_eq!(lines.next().unwrap(), "{}\n");
+        assert!(lines.buffer.capacity() < 1 << 10, "{}", lines.buffer.capacity());
     }
 }
