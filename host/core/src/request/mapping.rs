@@ -211,7 +211,10 @@ impl Renaming<'_> {
         }
         let renamed = object.value().ok().and_then(|mut body| {
             self.rename_body(&object.kind, &mut body);
-            Object::from_value(object.kind.clone(), &body).ok()
+            let mut renamed = Object::from_value(object.kind.clone(), &body).ok()?;
+            // The new body takes as much memory as the bytes that were read.
+            renamed.meta.held = object.meta.held.clone();
+            Some(renamed)
         });
         renamed.unwrap_or_else(|| {
             self.rename_meta(&object.kind.clone(), &mut object.meta);

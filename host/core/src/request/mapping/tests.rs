@@ -10,6 +10,7 @@ use super::*;
 use crate::discovery::inventory::Inventory;
 use crate::messages::refusal::Refusal;
 use crate::messages::risk::Risk;
+use crate::objects::memory_budget::Held;
 use crate::planner::make_plan;
 use crate::plugins::relations::Relations;
 use crate::request::scope::{Namespaces, Scope};
@@ -180,6 +181,18 @@ fn namespace_is_renamed_with_its_label() {
     let map = map(&[("a", "b")]);
     let there = map.into_target().rename_object(object);
     assert_eq!((there.value().unwrap(), there.key().name), (namespace("b"), "b".to_owned()));
+}
+
+// proves: T147
+#[test]
+fn renamed_objects_hold_their_share() {
+    let share = Arc::new(());
+    let body = json!({"metadata": {"name": "s", "namespace": "a"}});
+    let mut object = Object::from_value(kind("Secret"), &body).unwrap();
+    object.meta.held = Held::from_owner(share.clone());
+    let there = map(&[("a", "b")]).into_target().rename_object(object);
+    assert_eq!(there.key().namespace.as_deref(), Some("b"));
+    assert_eq!(Arc::strong_count(&share), 2);
 }
 
 /// Anyone can write one, and it would be in a list with all others.
