@@ -192,6 +192,7 @@ async fn copies_changed_before_the_commit_are_made_again() {
 }
 
 /// The source's controllers write to the status of paused objects. Then the source is read again, and the copies are compared as well.
+// proves: I5
 #[tokio::test(start_paused = true)]
 async fn copies_are_compared_after_status_changes_in_source() {
     let undisturbed = Stage::new();
@@ -214,6 +215,7 @@ async fn copies_are_compared_after_status_changes_in_source() {
 }
 
 /// The same change as a delete: it is noticed while the source is complete.
+// proves: I5
 #[tokio::test(start_paused = true)]
 async fn copies_that_vanish_are_noticed_after_status_changes_in_source() {
     let stage = Stage::new();
