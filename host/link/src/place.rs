@@ -353,7 +353,11 @@ impl Answer {
 
     async fn into_object(mut self, kind: &Arc<Kind>, about: &ExpectedAnswer) -> Result<Option<Object>> {
         match self.next_in_time().await? {
-            Some((Tag::Object, body)) => parse_object(kind, about, body).map(Some),
+            Some((Tag::Object, body)) => {
+                let mut object = parse_object(kind, about, body)?;
+                self.attach_share(std::iter::once(&mut object.meta));
+                Ok(Some(object))
+            }
             None => Ok(None),
             other => Err(unexpected_part_error(other)),
         }

@@ -112,7 +112,7 @@ impl Trials {
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn()?;
-        // Its output is closed instead of discarded in /dev/null, which a bare root directory doesn't have.
+        // Closes the output instead of discarding it in /dev/null, which a bare root directory doesn't have.
         drop(child.stdout.take());
         Ok(child)
     }

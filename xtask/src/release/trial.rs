@@ -169,8 +169,8 @@ fn moves(place: &Place, plugins: &str) -> Result<()> {
 }
 
 /// Copies the plugins as a site does that adapts their grants, without the one that asks the target for its Ironic: a directory has
-/// none. Its lock says of no plugin that it passed a trial, as that of a plugin of another vendor: the program starts itself again to
-/// compile it on trial.
+/// none. Its lock says of no plugin that it passed a trial, like the lock of another vendor's plugin. So the program starts itself
+/// again to compile it on trial.
 fn site(place: &Place, plugins: &str) -> Result<()> {
     const SECTION: &str = "[plugins.metal3-endpoints]\n";
     let (from, to) = (place.root.join(plugins.trim_start_matches('/')), place.root.join("site"));

@@ -214,7 +214,9 @@ async fn a_restore_is_rolled_back_without_its_files() {
     );
     assert_eq!(picture(&stage.target), copies);
     let status = run::status_of_one(stage.setup(), Side::Target).await.unwrap();
-    let situation = Situation::from_status(&status.moves[0], None, false);
+    let mut one = status.moves[0].clone();
+    one.missing = None;
+    let situation = Situation::from_status(&one, Some(Side::Source), false);
     assert!(situation.next().is_empty(), "{:?}", situation.next());
     assert!(situation.state().contains("the files were not read"), "{}", situation.state());
     // A user who typed the rollback can continue it.

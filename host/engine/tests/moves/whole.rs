@@ -214,7 +214,7 @@ async fn copies_are_compared_after_status_changes_in_source() {
     assert_eq!(picture(&stage.target), picture(&undisturbed.target));
 }
 
-/// The same change as a delete: it is noticed while the source is complete.
+/// A copy that vanishes meanwhile is noticed while the source is complete.
 // proves: I5
 #[tokio::test(start_paused = true)]
 async fn copies_that_vanish_are_noticed_after_status_changes_in_source() {

@@ -316,7 +316,11 @@ pub(super) async fn read_version(
     let path = format!("{}?limit=1", url::collection_path(kind, namespace));
     let ask = KubeRequest::get(path, about.clone()).with_accept(METADATA).with_limit(MAX_SMALL_PAGE_BYTES);
     let (body, _share) = transport.call_held(ask).await?;
-    Ok(parse_json::<Page<'_>>(&body, &about)?.metadata.resource_version)
+    let version = parse_json::<Page<'_>>(&body, &about)?.metadata.resource_version;
+    match find_unusable_id(&[&version]) {
+        Some(odd) => Err(PlaceError::Unreadable(format!("{about}: {odd}"))),
+        None => Ok(version),
+    }
 }
 
 /// Lists metadata only, each reduced as it is read.
