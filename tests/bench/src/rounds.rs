@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use pivot_lab::assets::CLUSTER_API;
 use pivot_lab::audit::Tally;
-use pivot_lab::{Audit, Crds, FaultProxy, Pair, say};
+use pivot_lab::{Audit, Crds, Pair, Relay, say};
 
 use crate::contender::{Contender, Took};
 use crate::floor::{self, Floor};
@@ -32,7 +32,7 @@ pub(crate) enum Beside {
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) objects: usize,
-    /// Added to every round trip, by a proxy that all use; none: no proxy.
+    /// Added to every round trip, by a wire that all use; none: no wire.
     pub(crate) delay: Option<Duration>,
     pub(crate) rounds: usize,
     pub(crate) beside: Beside,
@@ -63,7 +63,7 @@ pub(crate) struct Measured {
 pub(crate) struct ServerPair {
     pair: Pair,
     // Kept: they close on drop.
-    _proxies: Vec<FaultProxy>,
+    _wires: Vec<Relay>,
     source: PathBuf,
     target: PathBuf,
     objects: usize,
@@ -126,16 +126,16 @@ impl ServerPair {
         let crds = Crds::cluster_api(CLUSTER_API).await?.and(Crds::parse(&[shape::crds()])?);
         let pair = Pair::start_with(&crds).await?;
         let (mut source, mut target) = (path(pair.source.kubeconfig()), path(pair.target.kubeconfig()));
-        let mut proxies = Vec::new();
+        let mut wires = Vec::new();
         if let Some(delay) = scenario.delay {
             for (server, kubeconfig) in [(&pair.source, &mut source), (&pair.target, &mut target)] {
-                let proxy = FaultProxy::start(server).await?;
-                proxy.faults().delay(delay);
-                *kubeconfig = path(proxy.kubeconfig());
-                proxies.push(proxy);
+                let (wire, through) = Relay::to_server(server).await?;
+                wire.delay(delay);
+                *kubeconfig = through;
+                wires.push(wire);
             }
         }
-        Ok(Self { pair, _proxies: proxies, source, target, objects: scenario.objects })
+        Ok(Self { pair, _wires: wires, source, target, objects: scenario.objects })
     }
 
     async fn floor(&self, namespace: &str, side_by_side: usize) -> Result<Run> {

@@ -5,8 +5,8 @@
 //! requests ("the third create of a Secret"), not packets. Everything else passes unchanged: bodies stream, so watches work; user
 //! agents, impersonation and content types are preserved.
 //!
-//! It is also the wire of the benchmarks (the same delay for both tools), so an inactive fault costs only a lock and a look at a
-//! list. Where nothing can be read, a [`Relay`] breaks the connections themselves.
+//! An inactive fault costs only a lock and a look at a list. A [`Relay`] carries bytes that it can't read: it breaks connections
+//! themselves, and is the wire of the benchmarks.
 
 mod faults;
 mod forward;

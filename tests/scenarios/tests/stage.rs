@@ -1,12 +1,10 @@
 //! Two servers that serve the example's kinds, and the program between them.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use pivot_lab::{Crds, Dump, FaultProxy, Observer, Pair, Relay, Rules, Server};
 use pivot_scenarios::host::Host;
 use pivot_scenarios::{shape, state};
-use tempfile::TempDir;
 
 /// Two servers.
 pub(crate) struct Stage {
@@ -26,7 +24,6 @@ pub(crate) struct Relayed {
     pub(crate) source: Relay,
     pub(crate) target: Relay,
     pub(crate) host: Host,
-    _dir: TempDir,
 }
 
 impl Stage {
@@ -51,12 +48,10 @@ impl Stage {
     }
 
     pub(crate) async fn relayed(&self) -> Relayed {
-        let dir = tempfile::tempdir().unwrap();
-        let ((source, from), (target, to)) = tokio::join!(
-            relay(&self.pair.source, dir.path().join("source")),
-            relay(&self.pair.target, dir.path().join("target"))
-        );
-        Relayed { source, target, host: Host::between(&from, &to), _dir: dir }
+        let Pair { source, target } = &self.pair;
+        let ((source, from), (target, to)) =
+            tokio::try_join!(Relay::to_server(source), Relay::to_server(target)).unwrap();
+        Relayed { source, target, host: Host::between(&from, &to) }
     }
 
     /// Fills the source with a cluster of that many machines; returns the state.
@@ -83,15 +78,6 @@ impl Stage {
             assert_eq!(state::dangling(&dump), Vec::<String>::new(), "on the {}", server.name());
         }
     }
-}
-
-/// A wire to a server, and a kubeconfig that leads through it.
-async fn relay(server: &Server, file: PathBuf) -> (Relay, PathBuf) {
-    let address = server.url().trim_start_matches("https://").replace("localhost", "127.0.0.1");
-    let relay = Relay::start(address.parse().unwrap()).await.unwrap();
-    let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
-    std::fs::write(&file, text.replace(server.url(), &format!("https://{}", relay.address()))).unwrap();
-    (relay, file)
 }
 
 impl Relayed {

@@ -5,11 +5,12 @@
 //! end.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -18,6 +19,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::link::Connection;
 use super::lock::lock;
+use crate::{Server, kubeconfig};
 
 /// How many pieces are on their way at most, in each direction of a connection.
 const ON_ITS_WAY: usize = 1024;
@@ -73,6 +75,17 @@ impl Relay {
         let mut task = JoinSet::new();
         task.spawn(accept(listener, to, wire.clone()));
         Ok(Self { address, wire, _task: task })
+    }
+
+    /// A wire to a server, and a kubeconfig in the server's directory that leads through it.
+    pub async fn to_server(server: &Server) -> Result<(Self, PathBuf)> {
+        let address = server.url().trim_start_matches("https://").replace("localhost", "127.0.0.1");
+        let relay = Self::start(address.parse().with_context(|| format!("no address: {address}"))?).await?;
+        let direct = server.kubeconfig();
+        let text = std::fs::read_to_string(direct).with_context(|| format!("read {}", direct.display()))?;
+        let text = text.replace(server.url(), &format!("https://{}", relay.address()));
+        let name = format!("relay-{}", relay.address().port());
+        Ok((relay, kubeconfig::write(server.dir(), &name, text.as_bytes())?))
     }
 
     /// Where it begins.
