@@ -26,10 +26,13 @@ rules:
 /// How much a Go program's heap grows before it collects garbage, in percent. Servers of the lab live for seconds, and a quarter of
 /// their processor time went into collecting what their start leaves behind; memory is what a machine has more of.
 const GARBAGE: (&str, &str) = ("GOGC", "400");
+/// Memory from which on a Go program collects garbage as often as necessary. With 100,000 objects, two API servers would otherwise need
+/// more memory than the machine has.
+const MEMORY: (&str, &str) = ("GOMEMLIMIT", "5GiB");
 
 fn program(path: &Path) -> Command {
     let mut command = Command::new(path);
-    command.env(GARBAGE.0, GARBAGE.1);
+    command.envs([GARBAGE, MEMORY]);
     command
 }
 
