@@ -67,19 +67,19 @@ async fn main() -> Result<()> {
     }
     let near = Scenario { name: "near", objects: 200, delay: None, rounds: 1, beside: Beside::Everybody };
     let far = Scenario { name: "20 ms", delay: Some(FAR), ..near };
-    let large = Scenario { objects: rounds::LARGE, beside: Beside::Nobody, ..near };
+    let large = Scenario { objects: rounds::LARGE, beside: Beside::Floor, ..near };
+    let huge = Scenario { objects: scale::HUGE, ..large };
     let scenarios = match which {
         Which::Quick => vec![near, far],
-        Which::Large => vec![large],
-        Which::Huge => {
-            vec![Scenario { beside: Beside::Floor, ..large }, Scenario { objects: scale::HUGE, ..large }]
-        }
+        Which::Large => vec![Scenario { beside: Beside::Nobody, ..large }],
+        Which::Huge => vec![large, Scenario { beside: Beside::Nobody, ..huge }],
         Which::All => vec![
             Scenario { objects: 1000, rounds: 3, ..near },
             Scenario { rounds: 3, ..far },
             // clusterctl would need six minutes for each round.
             Scenario { objects: 1000, rounds: 3, beside: Beside::Floor, ..far },
-            Scenario { beside: Beside::Floor, ..large },
+            large,
+            huge,
         ],
     };
     let mut all = Vec::new();
