@@ -3,7 +3,7 @@
 //!
 //! Bodies are prepared before the clock starts, nothing is read, nothing waits for an owner or for another answer; the number of
 //! concurrent requests is the fastest one. A move that verifies its work can't be faster than this; the difference is the cost of
-//! that care. Each concurrent request has a connection of its own: HTTP/1.1, kept connections, no Nagle delay.
+//! that care. Each concurrent request has its own connection: HTTP/1.1, kept connections, no Nagle delay.
 
 use std::collections::BTreeMap;
 use std::path::Path;
