@@ -61,10 +61,8 @@ pub enum OneRecord<'a> {
 pub enum KnownFiles {
     /// The move needs none, or they were named.
     Named,
-    /// The files of the source are not those that the move was begun from.
-    OtherSource,
-    /// The user declared the source lost.
-    Lost {
+    /// The files that the move was begun from were not read: the user declared them lost, or named others.
+    Unread {
         /// Whether the command rolls the move back without its source.
         rolls_back: bool,
     },
@@ -220,7 +218,7 @@ impl<'a> Situation<'a> {
 
     /// Returns true if the move is of files that the command did not read.
     fn lacks_files(&self) -> bool {
-        let is_unread = matches!(self.files, KnownFiles::Lost { .. })
+        let is_unread = matches!(self.files, KnownFiles::Unread { .. })
             || matches!(self.sides, KnownSides::Silent(Side::Source) | KnownSides::NotGiven(Side::Source));
         is_unread && SourceKind::from_record(self.record) == SourceKind::Files
     }
@@ -228,7 +226,7 @@ impl<'a> Situation<'a> {
     /// Returns true if no command should be advised about paused copies, because they may be the last. A rollback that stopped is
     /// continued: its user knew that the files are lost.
     fn should_keep_copies(&self) -> bool {
-        let rolls_back = self.files == KnownFiles::Lost { rolls_back: true };
+        let rolls_back = self.files == KnownFiles::Unread { rolls_back: true };
         self.lacks_files() && self.phase.has_uncommitted_copies() && !rolls_back
     }
 
@@ -274,7 +272,7 @@ impl<'a> Situation<'a> {
             // The target's record decides, and the target is missing.
             (KnownSides::Silent(Side::Target), true) => &[],
             // Resuming needs the files that the move was begun from.
-            (_, true) if self.files == KnownFiles::OtherSource => &[Next::ResumeWithoutSource],
+            (_, true) if matches!(self.files, KnownFiles::Unread { .. }) => &[Next::ResumeWithoutSource],
             (_, true) => &[Next::Resume],
             // A resume would pause the Clusters that were named, too.
             (_, false) if self.is_kept_in_source() && self.files == KnownFiles::Named => {

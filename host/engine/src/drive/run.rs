@@ -441,20 +441,22 @@ fn check_may_continue(active: &ActiveMove) -> Result<(), Failure> {
     if active.orphaned {
         return Err(Failure::Orphan(active.journal.record.move_id.clone()));
     }
-    if active.other_files {
-        return Err(Failure::Declined(format!(
-            "move {} was begun from other files than those in {}: name that directory, as it was, or roll the move back",
-            active.journal.record.move_id,
-            active.job.source.place.label()
-        )));
-    }
     let record = &active.journal.record;
-    if active.job.source.end_kind.is_absent() && !record.phase.is_committed() && record.is_of_files() {
-        let needs =
-            format!("move {} is not committed, and needs the files that it was begun from", record.move_id);
+    let unread = if active.other_files {
+        let given = active.job.source.place.label();
+        Some(format!(
+            "move {} was begun from other files than those in {given}: name that directory, as it was",
+            record.move_id
+        ))
+    } else if active.job.source.end_kind.is_absent() && !record.phase.is_committed() && record.is_of_files() {
+        Some(format!("move {} is not committed, and needs the files that it was begun from", record.move_id))
+    } else {
+        None
+    };
+    if let Some(why) = unread {
         return Err(Failure::Declined(match record.phase.has_uncommitted_copies() {
-            true => format!("{needs}; {KEEP_COPIES}"),
-            false => needs,
+            true => format!("{why}; {KEEP_COPIES}"),
+            false => why,
         }));
     }
     // A handed over move has these objects in its files.

@@ -58,9 +58,8 @@ fn describe_situation<'a>(
 ) -> Situation<'a> {
     let options = &active.job.options;
     let files = match failure {
-        _ if active.other_files => KnownFiles::OtherSource,
-        _ if active.job.source.end_kind.is_absent() => {
-            KnownFiles::Lost { rolls_back: matches!(active.job.command, Command::Rollback(_)) }
+        _ if active.other_files || active.job.source.end_kind.is_absent() => {
+            KnownFiles::Unread { rolls_back: matches!(active.job.command, Command::Rollback(_)) }
         }
         Failure::Inputs(_) if has_wrong_inputs(active) => KnownFiles::OtherInputs,
         _ => KnownFiles::Named,

@@ -150,7 +150,7 @@ async fn a_restore_killed_before_its_commit_is_rolled_back_to_nothing() {
     assert!(taken_back.load(Ordering::SeqCst) > deaths_of(20), "{taken_back:?}");
 }
 
-/// A move that is under way from files is about those files.
+/// A move that is under way from files is about those files, which may be gone. So no suggested command deletes its copies.
 // proves: T81
 #[tokio::test(start_paused = true)]
 async fn other_files_do_not_continue_a_restore_but_can_roll_it_back() {
@@ -162,12 +162,24 @@ async fn other_files_do_not_continue_a_restore_but_can_roll_it_back() {
     assert!(stop.state.starts_with("the files are as they were"), "{}", stop.state);
     revive(&stage);
     change(dir.path(), |body| body["spec"]["edited"] = json!(true));
-    for again in
-        [run::start(importing(&stage, dir.path())).await, run::resume(importing(&stage, dir.path())).await]
-    {
+    let stop = run::resume(importing(&stage, dir.path())).await.unwrap_err();
+    assert!(
+        matches!(&stop.failure, Failure::Declined(why) if why.contains("other files") && why.contains("by its id")),
+        "{stop}"
+    );
+    let copies = picture(&stage.target);
+    let move_id = stop_id(&stage).await;
+    let named = With { move_id, ..importing(&stage, dir.path()).into() };
+    for again in [run::start(importing(&stage, dir.path())).await, run::resume(named).await] {
         let stop = again.unwrap_err();
-        assert!(matches!(&stop.failure, Failure::Declined(why) if why.contains("other files")), "{stop}");
+        assert!(
+            matches!(&stop.failure, Failure::Declined(why) if why.contains("other files") && why.contains("Keep them")),
+            "{stop}"
+        );
+        assert!(stop.state.ends_with("which may be the last"), "{}", stop.state);
+        assert!(stop.next.is_empty(), "{:?}", stop.next);
     }
+    assert_eq!(picture(&stage.target), copies);
     let stop = run::rollback(importing(&stage, dir.path())).await.unwrap_err();
     assert!(stop.to_string().contains("name it by its id"), "{stop}");
     let named = With { move_id: stop_id(&stage).await, ..importing(&stage, dir.path()).into() };

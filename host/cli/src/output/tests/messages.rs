@@ -80,7 +80,7 @@ fn reasons() -> Vec<AdviceReason<'static>> {
 }
 
 /// Knowledge of a command about the sides and the files.
-const KNOWN: [(KnownSides, KnownFiles); 11] = [
+const KNOWN: [(KnownSides, KnownFiles); 10] = [
     (KnownSides::Both, KnownFiles::Named),
     (KnownSides::IntoDirectory, KnownFiles::Named),
     (KnownSides::NotGiven(Side::Source), KnownFiles::Named),
@@ -89,9 +89,8 @@ const KNOWN: [(KnownSides, KnownFiles); 11] = [
     (KnownSides::Silent(Side::Target), KnownFiles::Named),
     (KnownSides::OtherTarget, KnownFiles::Named),
     (KnownSides::Both, KnownFiles::OtherInputs),
-    (KnownSides::Both, KnownFiles::OtherSource),
-    (KnownSides::Both, KnownFiles::Lost { rolls_back: false }),
-    (KnownSides::Both, KnownFiles::Lost { rolls_back: true }),
+    (KnownSides::Both, KnownFiles::Unread { rolls_back: false }),
+    (KnownSides::Both, KnownFiles::Unread { rolls_back: true }),
 ];
 
 fn situations() -> String {
