@@ -6,6 +6,7 @@
 mod between;
 mod candidates;
 mod checked;
+mod choices;
 mod clusters;
 mod command;
 mod describe;
@@ -20,6 +21,7 @@ mod risks;
 mod scripts;
 mod service;
 mod side;
+mod task;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -28,7 +30,8 @@ mod workload;
 
 pub(crate) use between::{DirectoryEnd, Ends, SourceEnd, TargetEnd};
 pub(crate) use candidates::candidates;
-pub(crate) use checked::{BackupJob, Choices, Roles, Task, check};
+pub(crate) use checked::check;
+pub(crate) use choices::Choices;
 #[cfg(test)]
 pub(crate) use command::command;
 pub(crate) use command::{describe_variables_without_effect, invoked_name, parse};
@@ -50,6 +53,7 @@ pub(crate) use service::{
     ControllerVerb, MountArgs, OfController, SecretName,
 };
 pub(crate) use side::OneSide;
+pub(crate) use task::{BackupJob, Roles, Task};
 pub(crate) use usage::UsageError;
 pub(crate) use values::namespace_map;
 pub(crate) use workload::{Within, Workload};

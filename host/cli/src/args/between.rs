@@ -150,3 +150,12 @@ pub(super) fn ends(connection: &ConnectionArgs, gone: Option<Side>) -> Result<En
     };
     Ok(Ends { source, target })
 }
+
+/// Whether any flag names a target.
+pub(super) fn names_target(connection: &ConnectionArgs) -> bool {
+    let ConnectionArgs { to, to_files, .. } = connection;
+    to.to_kubeconfig.is_some()
+        || to.to_kubeconfig_context.is_some()
+        || to.to_workload.is_some()
+        || to_files.to_directory.is_some()
+}
