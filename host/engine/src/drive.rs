@@ -4,6 +4,7 @@ pub(crate) mod advice;
 pub(crate) mod after_commit;
 pub(crate) mod backup;
 pub(crate) mod begin;
+pub(crate) mod carry_out;
 pub mod describe;
 pub mod diagnosis;
 pub(crate) mod finish_alone;
