@@ -18,3 +18,4 @@ pub(crate) mod requeue;
 pub(crate) mod retired;
 pub(crate) mod settle;
 pub(crate) mod signs;
+pub(crate) mod unpausing;

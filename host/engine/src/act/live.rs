@@ -16,8 +16,8 @@ use pivot_core::records::release::{Entry, Pausing, ReleaseFate, ReleaseList};
 use pivot_core::{GroupKind, Key, Meta, Side, Uid};
 
 use crate::act::drop_workers;
-use crate::act::pausing;
 use crate::act::retired::{self, Gone};
+use crate::act::unpausing;
 use crate::base::events::{Event, Verb};
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
@@ -102,11 +102,11 @@ pub(crate) async fn unpause_copies(
             async move {
                 let kind = job.kind(Side::Target, &entry.key.group_kind)?;
                 if !was_compared {
-                    return pausing::report_still_paused(job, &job.target, kind, entry).await;
+                    return unpausing::report_still_paused(job, &job.target, kind, entry).await;
                 }
                 // The copy carries the undo annotation that the source had when it was copied.
                 let known = copied.and_then(|copied| copied.get_by_key(&entry.key));
-                if pausing::unpause_listed(job, &job.target, kind, entry, known).await? {
+                if unpausing::unpause_listed(job, &job.target, kind, entry, known).await? {
                     job.report_object(Phase::Live, Verb::Unpaused, &entry.key, Side::Target);
                 }
                 Ok(())
@@ -144,7 +144,7 @@ async fn find_waiting(job: &Job, record: &Record, list: &ReleaseList) -> Result<
             // Without the annotation, only its name unpauses it.
             let has_lost_undo = entry.pausing == Pausing::Paused
                 && pause::is_paused(&copy).map_err(|error| Failure::Object(Side::Target, error))?
-                && !pausing::is_kept_paused(job, record, &entry.key, &copy.meta);
+                && !unpausing::is_kept_paused(job, record, &entry.key, &copy.meta);
             let waits = pause::is_ours(&copy.meta, &job.move_id) || has_lost_undo;
             Ok(waits.then(|| entry.key.clone()))
         }
@@ -177,7 +177,7 @@ pub(crate) async fn find_kept_paused(
                 true => never_ran,
                 false => pause::is_paused(&copy).map_err(unreadable)?,
             };
-            let kept = is_paused && pausing::is_kept_paused(job, record, &entry.key, &copy.meta);
+            let kept = is_paused && unpausing::is_kept_paused(job, record, &entry.key, &copy.meta);
             Ok(kept.then(|| entry.key.clone()))
         }
         .boxed()

@@ -35,7 +35,7 @@ use pivot_places::{PlaceError, Preconditions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::act::pausing;
+use crate::act::unpausing;
 use crate::base::events::Verb;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
@@ -184,7 +184,7 @@ async fn unpause_kept(job: &Job, entry: &Entry) -> Result<(), Failure> {
         return Ok(());
     }
     let kind = job.kind_of_entry(entry);
-    if pausing::unpause_listed(job, &job.source, &kind, entry, None).await? {
+    if unpausing::unpause_listed(job, &job.source, &kind, entry, None).await? {
         job.report_object(Phase::Released, Verb::Kept, &entry.key, Side::Source);
     }
     Ok(())

@@ -30,7 +30,7 @@ use pivot_places::PlaceError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::act::pausing;
+use crate::act::unpausing;
 use crate::base::events::{Awaited, Event, Verb};
 use crate::base::job::Job;
 use crate::base::outcome::failure::{Failure, HeldObject};
@@ -314,7 +314,7 @@ async fn settle_one(context: &SettleContext<'_>, entry: &Entry) -> Result<bool, 
     };
     if let Some(object) = seen {
         acted |= is_unsettled(job, &object.meta);
-        pausing::undo(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
+        unpausing::undo(&job.target, kind, &entry.key, &job.move_id, Some(&object)).await?;
         remove_plugin_annotations(job, kind, &object).await?;
     }
     job.report_object(Phase::Settled, Verb::UnpausedHeld, &entry.key, Side::Target);

@@ -10,8 +10,8 @@ use pivot_core::records::record::{Phase, Record};
 use pivot_core::{Both, Key, Meta, Side};
 use pivot_places::{PlaceError, Preconditions};
 
-use crate::act::pausing::{self, Undone};
 use crate::act::removal;
+use crate::act::unpausing::{self, Undone};
 use crate::base::events::Event;
 use crate::base::job::Job;
 use crate::base::outcome::failure::Failure;
@@ -55,7 +55,7 @@ pub(crate) async fn roll_back(job: &Arc<Job>, journal: &Journal) -> Result<Rolle
     }
     let paused = job.source.end_kind.is_cluster() && !journal.source_record_is_gone();
     let Undone { unpaused, left_paused, undo_lost } = match paused {
-        true => pausing::undo_all(job, journal).await?,
+        true => unpausing::undo_all(job, journal).await?,
         false => Undone::default(),
     };
     if record.phase < Phase::Copied && !job.target.end_kind.is_absent() {

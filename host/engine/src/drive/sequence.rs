@@ -26,6 +26,7 @@ use crate::act::new_namespaces;
 use crate::act::pausing::{self, PauseResult};
 use crate::act::read_only_source;
 use crate::act::signs;
+use crate::act::unpausing;
 use crate::base::clock::utc_now;
 use crate::base::events::{self, Awaited, Event};
 use crate::base::job::Job;
@@ -223,7 +224,7 @@ impl ActiveMove {
                 snapshot = readings::read_again(&job).await?;
             }
             keeps_reading = false;
-            pausing::unpause_departed(&job, &snapshot).await?;
+            unpausing::unpause_departed(&job, &snapshot).await?;
             let left = deadline.time_left();
             let acknowledged = pausing::wait_until_acknowledged(&job, &snapshot, left).await?;
             if acknowledged && !snapshot.has_more_than(&known) {
@@ -293,8 +294,8 @@ impl ActiveMove {
         // Before the source is released, so that a failure here can still be retried with the same command.
         self.job.target.close(Closing::Complete { handover: false, backup }).await?;
         if self.job.route.pauses_source() {
-            let undone = pausing::undo_all(&self.job, &self.journal).await?;
-            undone.undo_lost.iter().for_each(|key| pausing::report_undo_lost(&self.job, key, Side::Source));
+            let undone = unpausing::undo_all(&self.job, &self.journal).await?;
+            undone.undo_lost.iter().for_each(|key| unpausing::report_undo_lost(&self.job, key, Side::Source));
         }
         let done = Done { kept: kinds_of(snapshot), added: self.added(), ..Done::default() };
         self.close(&done, &BTreeMap::new()).await?;
